@@ -1,0 +1,43 @@
+# Each target makes .venv and installs what it needs; nothing is done twice.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP     = $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+# Real benchmark data, where there is any; tests that need it are skipped otherwise.
+ifneq ($(wildcard ../shared/data),)
+export GRASPAD_DATA ?= $(abspath ../shared/data)
+endif
+
+.PHONY: demo test lint types figures clean
+
+demo: $(VENV)/.user          ## fit and score the built-in example
+	$(BIN)/graspad demo
+
+test: lint types             ## everything that must hold before a change lands
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev           ## style and import direction
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(VENV)/.dev          ## static types
+	$(BIN)/mypy
+
+figures: $(VENV)/.dev        ## the pictures in docs/
+	$(BIN)/python docs/make_figures.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.user: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) --editable '.[report,parquet]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) --editable '.[dev]'
+	@touch $@ $(VENV)/.user
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""From scores to alarms; no torch here."""

@@ -1,0 +1,82 @@
+"""All numbers of the method in one place: PAPER holds the paper's, RECIPE ours (the default)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from graspad.errors import InvalidSettingError
+
+Fraction = Annotated[float, Field(gt=0, lt=1)]
+Positive = Annotated[int, Field(ge=1)]
+FieldKind = Literal["tsmixer", "gnn", "transformer"]
+Align = Literal["overlap", "causal"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Network(_Frozen):
+    """The velocity network (Appendix C and E.7)."""
+
+    kind: FieldKind = "tsmixer"
+    hidden: Annotated[int, Field(ge=4, multiple_of=4)] = 128
+    blocks: Positive = 2
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    time_features: Annotated[int, Field(ge=2, multiple_of=2)] = 64
+
+
+class Training(_Frozen):
+    """How the network is trained (Appendix E.3). `budget` and `validate_every` count `unit`s."""
+
+    budget: Positive = 1500
+    unit: Literal["epochs", "steps"] = "epochs"
+    validate_every: Positive = 50
+    batch_size: Positive = 256
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    anneal: bool = False
+    validation_share: Fraction = 0.2
+    validation_windows: Positive | None = None
+
+
+class Scoring(_Frozen):
+    """How a window is scored: |X_ad|, |R_ad| and the weights of Equation (anomaly_score)."""
+
+    sources: Positive = 5
+    flow_times: Positive = 10
+    weights: Literal["eta", "uniform"] = "eta"
+
+
+class Settings(_Frozen):
+    """One complete description of a detector, apart from data, graph and seed."""
+
+    window: Annotated[int, Field(ge=2)] = 50
+    tau: Annotated[float, Field(ge=0, le=1000)] = 2.0
+    edge_threshold: Fraction = 0.5
+    align: Align = "overlap"
+    network: Network = Network()
+    training: Training = Training()
+    scoring: Scoring = Scoring()
+
+    def override(self, **changes: Any) -> Settings:
+        """These settings with some fields changed, checked like new ones; `None` leaves a field as it is.
+
+        >>> PAPER.override(tau=1.0, network=None).tau
+        1.0
+        """
+        values = dict(self) | {name: value for name, value in changes.items() if value is not None}
+        try:
+            return Settings.model_validate(values)
+        except ValidationError as error:
+            raise InvalidSettingError.from_pydantic(error) from None
+
+
+PAPER = Settings()
+
+RECIPE = PAPER.override(
+    training=Training(budget=1500, unit="steps", validate_every=100, anneal=True, validation_windows=1024),
+)
+
+PRESETS = {"recipe": RECIPE, "paper": PAPER}

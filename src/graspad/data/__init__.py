@@ -1,0 +1,1 @@
+"""From the user's table to scaled windows and back to rows; no torch here."""

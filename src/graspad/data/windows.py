@@ -1,0 +1,56 @@
+"""From one value per window to one value per row.
+
+Window w covers the rows w … w+R−1. A table of n rows has n−R+1 windows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from graspad.config import Align
+
+
+def to_rows(values: Float[ndarray, "window *any"], window: int, align: Align) -> Float[ndarray, "row *any"]:
+    """Give every row its value; rows without one are NaN."""
+    return overlap(values, window) if align == "overlap" else causal(values, window)
+
+
+def overlap(values: Float[ndarray, "window *any"], window: int) -> Float[ndarray, "row *any"]:
+    """Each row gets the mean over the windows that cover it.
+
+    >>> overlap(np.array([1.0, 2.0, 6.0]), window=2)
+    array([1. , 1.5, 4. , 6. ])
+    """
+    margin = [(window - 1, window - 1)] + [(0, 0)] * (values.ndim - 1)
+    sums = _sliding_sum(np.pad(values.astype(np.float64), margin), window)
+    covering = _sliding_sum(np.pad(np.ones(len(values)), margin[:1]), window)
+    return sums / covering.reshape(-1, *[1] * (values.ndim - 1))
+
+
+def causal(values: Float[ndarray, "window *any"], window: int) -> Float[ndarray, "row *any"]:
+    """Each row gets the window that ends there; the first R−1 rows get none.
+
+    >>> causal(np.array([1.0, 2.0, 6.0]), window=2)
+    array([nan,  1.,  2.,  6.])
+    """
+    warm_up = np.full((window - 1, *values.shape[1:]), np.nan)
+    return np.concatenate([warm_up, values.astype(np.float64)])
+
+
+def _sliding_sum(values: Float[ndarray, "row *any"], width: int) -> Float[ndarray, "sum *any"]:
+    """Sums of `width` neighbours by doubling.
+
+    A running sum would carry the rounding error of one huge value into every row after it; here each sum adds only
+    its own terms, in an order that does not depend on where the table was cut.
+    """
+    total = np.zeros((len(values) - width + 1, *values.shape[1:]))
+    block, power, offset = values, 1, 0  # block[i] is the sum of values[i : i + power]
+    while power <= width:
+        if width & power:
+            total += block[offset : offset + len(total)]
+            offset += power
+        block = block[:-power] + block[power:]
+        power *= 2
+    return total

@@ -1,0 +1,97 @@
+"""Shares add up to the score, follow the sensors, and a row's score depends on nothing but its own windows."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from oracle import GaussianOracle, random_gaussian, random_graph
+
+from graspad import GraspDetector
+from graspad.config import RECIPE, Network, Training
+from graspad.core.path import Path, flow_times
+from graspad.core.score import draw_sources, stations, window_shares
+from graspad.core.spectrum import Spectrum, bands
+
+WINDOW = 8
+QUICK = RECIPE.override(
+    window=WINDOW, network=Network(hidden=16), training=Training(budget=30, unit="steps", validate_every=10)
+)
+# Float32 sums are grouped differently in batches of different size; scores agree to this relative error.
+ROUNDING = 2e-5
+
+
+def plant(rows: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    t = np.arange(rows)[:, None]
+    return np.sin(t / 9 + np.array([0, 0.3, 1, 2, 2.1])) + 0.1 * rng.standard_normal((rows, 5))
+
+
+@pytest.fixture(scope="module", params=["tsmixer", "gnn", "transformer"])
+def detectors(request) -> dict[str, GraspDetector]:
+    return {
+        align: GraspDetector(QUICK, align=align, field=request.param, false_alarms=0.05).fit(plant(400, 0))
+        for align in ("overlap", "causal")
+    }
+
+
+@pytest.mark.parametrize("align", ["overlap", "causal"])
+def test_shares_add_up_to_the_score(detectors, align):
+    data = plant(60, 1)
+    explanation = detectors[align].explain(data)
+    scores = detectors[align].decision_function(data)
+    np.testing.assert_allclose(explanation.score, scores, rtol=ROUNDING)
+    np.testing.assert_allclose(explanation.by_sensor.sum(axis=1), scores, rtol=ROUNDING)
+    np.testing.assert_allclose(explanation.by_band.sum(axis=1), scores, rtol=1e-4)
+    known = ~np.isnan(scores)
+    assert (explanation.by_sensor[known] >= 0).all()
+    assert (explanation.by_flow_time[known] >= 0).all()
+
+
+@hypothesis_settings(max_examples=15)
+@given(batch=st.integers(1, 70), rows=st.integers(WINDOW, 60))
+def test_batch_size_does_not_matter(detectors, batch, rows):
+    data = plant(rows, 2)
+    model = detectors["overlap"].model_
+    np.testing.assert_allclose(model.score(data, batch=batch), model.score(data), rtol=ROUNDING)
+
+
+@hypothesis_settings(max_examples=15)
+@given(start=st.integers(0, 50), length=st.integers(WINDOW, 50))
+def test_causal_scores_do_not_depend_on_the_slice(detectors, start, length):
+    data = plant(100, 3)
+    whole = detectors["causal"].decision_function(data)[start : start + length]
+    alone = detectors["causal"].decision_function(data[start : start + length])
+    assert np.isnan(alone[: WINDOW - 1]).all()
+    np.testing.assert_allclose(alone[WINDOW - 1 :], whole[WINDOW - 1 :], rtol=ROUNDING)
+
+
+def test_causal_scores_ignore_the_future(detectors):
+    data = plant(60, 4)
+    changed = data.copy()
+    changed[30:] += 100
+    before, after = (detectors["causal"].decision_function(x)[:30] for x in (data, changed))
+    np.testing.assert_allclose(before[WINDOW - 1 :], after[WINDOW - 1 :], rtol=ROUNDING)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_permuting_sensors_permutes_the_shares(seed):
+    rng = np.random.default_rng(seed)
+    sensors, window = 5, 3
+    adjacency, p = random_graph(sensors, rng), random_gaussian(sensors * window, rng)
+    rows = rng.standard_normal((9, sensors)).astype(np.float32)
+    sources = draw_sources(2, sensors, window, seed)
+    order = rng.permutation(sensors)
+
+    def shares(adjacency, p, rows, sources):
+        spectrum = Spectrum.of(adjacency)
+        path = Path.of(spectrum, 2.0)
+        grid = stations(spectrum, path, sources, flow_times(4))
+        band = torch.from_numpy(bands(spectrum.eigenvalues))
+        return next(window_shares(GaussianOracle(p, spectrum, path, window), torch.from_numpy(rows), grid, band))
+
+    plain = shares(adjacency, p, rows, sources)
+    permuted = shares(adjacency[np.ix_(order, order)], p.permuted(order, window), rows[:, order], sources[:, order])
+    torch.testing.assert_close(permuted.by_sensor, plain.by_sensor[:, order], rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(permuted.by_band, plain.by_band, rtol=1e-3, atol=1e-4)
