@@ -23,8 +23,9 @@ from graspad.errors import InputError, InvalidSettingError, NotFittedError
 from graspad.explain import Explanation
 from graspad.model import Model
 from graspad.progress import training_bar
-from graspad.train import TrainingReport, train
+from graspad.train import train
 from graspad.velocity.field import build
+
 
 class GraspDetector(BaseEstimator):  # type: ignore[misc]
     """Flow matching along a graph-spectral path for anomalies in multivariate time series.
@@ -122,7 +123,7 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
                 "score": scores,
                 "p_value": self.threshold_.p_values(scores),
                 "alarm": self.threshold_.alarms(scores),
-                "reason": np.where(np.isnan(scores), "warm-up", None),
+                "reason": np.array([None, "warm-up"], dtype=object)[np.isnan(scores).astype(int)],
             }
         )
 
@@ -191,7 +192,8 @@ def _check_rows(table: Table, settings: Settings) -> int:
 def _check_length(rows: int, window: int) -> None:
     if rows < window:
         raise InputError(
-            f"There are {rows} rows, but a window has {window}. Give at least {window} rows, or fit with a smaller `window`."
+            f"There are {rows} rows, but a window has {window}. "
+            f"Give at least {window} rows, or fit with a smaller `window`."
         )
 
 

@@ -22,7 +22,7 @@ from graspad.explain import Explanation
 from graspad.velocity.field import Field
 
 # Windows scored at once: enough for full speed, few enough to stay in the processor's cache.
-_BATCH = 64
+_BATCH = 32
 
 
 @dataclass(frozen=True)

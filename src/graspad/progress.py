@@ -19,7 +19,12 @@ def training_bar(show: bool | None) -> Iterator[Callable[[Progress], None]]:
     if not (console.is_terminal if show is None else show):
         yield lambda progress: None
         return
-    columns = ("training", BarColumn(), TextColumn("{task.completed}/{task.total} steps"), TextColumn("{task.fields[text]}"))
+    columns = (
+        "training",
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total} steps"),
+        TextColumn("{task.fields[text]}"),
+    )
     with Bar(*columns, console=console, refresh_per_second=4) as bar:
         task = bar.add_task("training", total=None, text="")
 

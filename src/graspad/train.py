@@ -51,7 +51,7 @@ class _Batch:
 def train(
     field: Field,
     rows: Float[Tensor, "row sensor"],
-    held_out: Float[Tensor, "row sensor"],
+    held_out: Float[Tensor, "held_out_row sensor"],
     spectrum: Spectrum,
     path: Path,
     settings: Training,
@@ -128,7 +128,12 @@ def _draw(
 
 
 def _validation_set(
-    held_out: Float[Tensor, "row sensor"], spectrum: Spectrum, path: Path, window: int, settings: Training, seed: int
+    held_out: Float[Tensor, "held_out_row sensor"],
+    spectrum: Spectrum,
+    path: Path,
+    window: int,
+    settings: Training,
+    seed: int,
 ) -> list[_Batch]:
     """Held-out windows with noise and flow times drawn once, so that losses of different steps compare."""
     generator = torch.Generator().manual_seed(seed + 1)
@@ -137,7 +142,7 @@ def _validation_set(
         x1 = x1[torch.linspace(0, len(x1) - 1, settings.validation_windows).round().long()]
     # Stratified times: every part of the flow counts alike, however few windows there are.
     t = (torch.randperm(len(x1), generator=generator) + torch.rand(len(x1), generator=generator)) / len(x1)
-    pairs = zip(x1.split(settings.batch_size), t.split(settings.batch_size), strict=True)
+    pairs = zip(torch.split(x1, settings.batch_size), torch.split(t, settings.batch_size), strict=True)
     return [_draw(part, times, spectrum, path, generator) for part, times in pairs]
 
 

@@ -5,10 +5,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import GaussianOracle, random_gaussian, random_graph
 
 from graspad.core.path import Path, flow_times
 from graspad.core.spectrum import Spectrum
+from oracle import GaussianOracle, random_gaussian, random_graph
 
 SENSORS, WINDOW, SOURCES = 5, 3, 2
 

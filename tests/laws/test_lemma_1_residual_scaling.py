@@ -4,10 +4,10 @@ import numpy as np
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import GaussianOracle, random_gaussian, random_graph
 
 from graspad.core.path import Path
 from graspad.core.spectrum import Spectrum
+from oracle import GaussianOracle, random_gaussian, random_graph
 
 SENSORS, WINDOW = 5, 3
 

@@ -6,13 +6,13 @@ import torch
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from oracle import GaussianOracle, random_gaussian, random_graph
 
 from graspad import GraspDetector
 from graspad.config import RECIPE, Network, Training
 from graspad.core.path import Path, flow_times
 from graspad.core.score import draw_sources, stations, window_shares
 from graspad.core.spectrum import Spectrum, bands
+from oracle import GaussianOracle, random_gaussian, random_graph
 
 WINDOW = 8
 QUICK = RECIPE.override(

@@ -1,5 +1,7 @@
 """Theorem 1: the hyperbolic path is the unique minimiser of kinetic plus Dirichlet action between fixed endpoints."""
 
+from functools import partial
+
 import mpmath
 import numpy as np
 import pytest
@@ -7,8 +9,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_bvp
+from torch.autograd.functional import jacobian
 
+from graspad.core.graph import laplacian
 from graspad.core.path import Path
+from graspad.core.spectrum import Spectrum
+from oracle import random_graph
 
 OMEGAS = (0.0, 1e-8, 1e-3, 0.024, 0.026, 0.5, 1.0, 4.0, 30.0, 1e3)
 inner_times = st.floats(0.001, 0.999)
@@ -36,6 +42,28 @@ def test_coefficients_solve_the_euler_lagrange_equation(omega, t):
         (second,) = torch.autograd.grad(first, time, create_graph=True)
         assert first.item() == pytest.approx(closed_form.item(), rel=1e-9, abs=1e-12)
         assert second.item() == pytest.approx(omega**2 * value.item(), rel=1e-6, abs=1e-8)
+
+
+@given(seed=st.integers(0, 10**6), tau=st.floats(0, 8), t=inner_times)
+def test_node_domain_path_obeys_the_graph_laplacian(seed, tau, t):
+    """Γ̈ = τLΓ: the path of Path.of on a real graph, differentiated twice, with L built apart from it."""
+    rng = np.random.default_rng(seed)
+    adjacency = random_graph(6, rng)
+    spectrum = Spectrum.of(adjacency)
+    path = Path.of(spectrum, tau)
+    x0, x1 = torch.from_numpy(rng.standard_normal((2, 6)))
+
+    def gamma(time):
+        point = path.at(time)
+        return spectrum.filter(point.alpha) @ x0 + spectrum.filter(point.beta) @ x1
+
+    time = torch.tensor(t, dtype=torch.float64)
+    velocity = partial(jacobian, gamma, create_graph=True)
+    expected = tau * laplacian(adjacency) @ gamma(time).numpy()
+    np.testing.assert_allclose(jacobian(velocity, time).numpy(), expected, rtol=1e-6, atol=1e-7)
+    point = path.at(time)
+    target = spectrum.filter(point.d_alpha) @ x0 + spectrum.filter(point.d_beta) @ x1
+    torch.testing.assert_close(jacobian(gamma, time), target, rtol=1e-8, atol=1e-9)
 
 
 @given(omega=frequencies, x0=st.floats(-3, 3), x1=st.floats(-3, 3), seed=st.integers(0, 10**6))

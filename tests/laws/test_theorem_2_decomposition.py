@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from oracle import Gaussian, GaussianOracle, random_gaussian, random_graph
 
 from graspad.core.path import Path, flow_times
 from graspad.core.score import draw_sources, stations, window_shares
 from graspad.core.spectrum import Spectrum
+from oracle import Gaussian, GaussianOracle, random_gaussian, random_graph
 
 SENSORS, WINDOW, SOURCES, TIMES = 5, 3, 2, 4
 SIZE = SENSORS * WINDOW

@@ -19,7 +19,8 @@ def from_data(rows: Float[ndarray, "row sensor"], edge_threshold: float = 0.5) -
 
     Υ holds the Euclidean distances between the sensors' whole training signals and ι is taken over all its entries,
     the zero diagonal included, as the formula says. On z-scored rows a constant sensor is at distance √rows from every
-    sensor that moved, which is more than any ι can bridge: constant sensors are linked with each other and no one else.
+    sensor that moved, and ι ≤ √rows: at any threshold above 1/e, constant sensors are linked with each other and no one
+    else.
 
     >>> t = np.linspace(0, 20, 400)
     >>> from_data(np.stack([np.sin(t), np.sin(t), np.cos(3 * t), np.cos(7 * t)], axis=1)).astype(int)

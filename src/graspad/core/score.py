@@ -87,7 +87,7 @@ def window_shares(
     rows: Float[Tensor, "row sensor"],
     stations: list[Station],
     bands: Int[Tensor, " mode"] | None = None,
-    batch: int = 256,
+    batch: int = 32,
 ) -> Iterator[Shares]:
     """Score every window of a table, `batch` windows at a time; splits by band only if `bands` is given.
 
@@ -104,21 +104,19 @@ def _shares(
     stations: list[Station],
     bands: Int[Tensor, " mode"] | None,
 ) -> Shares:
-    n_sources, n_sensors, window = stations[0].source_states.shape
+    _, n_sensors, window = stations[0].source_states.shape
     n_windows = len(rows) - window + 1
     by_sensor = torch.zeros(n_windows, n_sensors)
     by_band = None if bands is None else torch.zeros(n_windows, len(stations), int(bands.max()) + 1)
     for index, station in enumerate(stations):
-        # (window, source, sensor, row) = window of filtered rows + filtered source
-        states = _windows(rows @ station.data_to_state, window)[:, None] + station.source_states
-        targets = _windows(rows @ station.data_to_target, window)[:, None] + station.source_targets
-        t = torch.full((n_windows * n_sources,), station.t)
-        residual = velocity(states.flatten(0, 1), t) - targets.flatten(0, 1)
-        energy = (station.weighted_filter @ residual).square().sum(dim=-1)
-        by_sensor += energy.unflatten(0, (n_windows, n_sources)).sum(dim=1)
-        if by_band is not None and bands is not None:
-            energy = (station.weighted_basis @ residual).square().sum(dim=-1)
-            by_band[:, index].index_add_(1, bands, energy.unflatten(0, (n_windows, n_sources)).sum(dim=1))
+        data_states = _windows(rows @ station.data_to_state, window)
+        data_targets = _windows(rows @ station.data_to_target, window)
+        t = torch.full((n_windows,), station.t)
+        for source_state, source_target in zip(station.source_states, station.source_targets, strict=True):
+            residual = velocity(data_states + source_state, t) - data_targets - source_target
+            by_sensor += (station.weighted_filter @ residual).square().sum(dim=-1)
+            if by_band is not None and bands is not None:
+                by_band[:, index].index_add_(1, bands, (station.weighted_basis @ residual).square().sum(dim=-1))
     return Shares(by_sensor, by_band)
 
 

@@ -38,7 +38,7 @@ def bands(eigenvalues: Float[Tensor, " mode"], count: int = 8) -> Int[ndarray, "
     """The frequency band of each mode: `count` quantiles of the spectrum, whole eigenspaces only.
 
     A band that cut through a repeated eigenvalue would change with the choice of eigenbasis, so an eigenspace goes
-    undivided to the quantile of its middle mode. Bands are numbered from 0 without gaps; there may be fewer than `count`.
+    undivided to the quantile of its middle mode. Bands are numbered from 0 without gaps; fewer than `count` may remain.
 
     >>> bands(torch.tensor([0.0, 0.0, 0.0, 0.5, 1.0, 1.0]), count=3)
     array([0, 0, 0, 1, 2, 2])

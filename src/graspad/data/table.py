@@ -24,7 +24,7 @@ class Table:
     native: Any
 
     @classmethod
-    def of(cls, data: object) -> Table:
+    def of(cls, data: Any) -> Table:
         """Read a pandas, polars or pyarrow table or a 2-D numpy array; a date-time column is kept apart as time.
 
         >>> Table.of(np.zeros((3, 2))).sensors
@@ -71,17 +71,22 @@ class Table:
         """The columns as a table like the one that came in; for a numpy array, as a structured array."""
         if self.native is None:
             kinds = [(name, values.dtype) for name, values in columns.items()]
-            out = np.empty(len(self.values), dtype=kinds)
+            rows = np.empty(len(self.values), dtype=kinds)
             for name, values in columns.items():
-                out[name] = values
-            return out
+                rows[name] = values
+            return rows
         frame = nw.from_native(self.native, eager_only=True)
-        made: dict[str, Any] = {self.time: frame.get_column(self.time)} if self.time else {}
-        made |= {name: values.tolist() if values.dtype == object else values for name, values in columns.items()}
+        made = {name: values.tolist() if values.dtype == object else values for name, values in columns.items()}
         out = nw.from_dict(made, backend=frame.implementation)
         numbers = [nw.col(name) for name, values in columns.items() if values.dtype.kind == "f"]
         out = out.with_columns(nw.when(~number.is_nan()).then(number) for number in numbers)
-        return nw.to_native(nw.maybe_set_index(out, index=nw.maybe_get_index(frame)))
+        answer = nw.to_native(out)
+        index = nw.maybe_get_index(frame)
+        if index is not None:
+            answer.index = index
+        if self.time is None:
+            return answer
+        return nw.to_native(nw.concat([frame.select(self.time), nw.from_native(answer)], how="horizontal"))
 
     def in_order(self, sensors: Sequence[str]) -> Float[ndarray, "row sensor"]:
         """The values with the columns in the model's order; a numpy array has no names and is taken as it is."""

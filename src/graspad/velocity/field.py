@@ -44,23 +44,23 @@ def build(settings: Network, n_sensors: int, window: int, adjacency: ndarray, se
 
 
 class WithFlowTime(nn.Module):
-    """φ_in: a linear map of each sensor's signal and e(t), concatenated (Appendix C)."""
+    """φ_in: a linear map of the last axis and e(t), concatenated (Appendix C)."""
 
-    def __init__(self, time_features: int, window: int, width: int) -> None:
+    def __init__(self, time_features: int, n_inputs: int, width: int) -> None:
         super().__init__()
-        # Wavelengths from 1/1000 of the flow to many flows, the usual choice for t scaled to 0..1000.
+        # Wavelengths from about 1/160 of the flow to 47 flows: the usual choice, for t scaled to 0..1000.
         frequencies = 1000 * 10_000 ** (-torch.arange(time_features // 2) / (time_features // 2))
         self.frequencies: Tensor
         self.register_buffer("frequencies", frequencies, persistent=False)
-        self.signal = nn.Linear(window, width)
-        # Linear([x, e]) = Linear(x) + Linear(e): e(t) is the same for all sensors, so it is mapped once.
+        self.state = nn.Linear(n_inputs, width)
+        # Linear([x, e]) = Linear(x) + Linear(e): e(t) is the same along the other axis, so it is mapped once.
         self.time = nn.Linear(time_features, width, bias=False)
 
-    def forward(self, xt: State, t: FlowTime) -> Float[Tensor, "batch sensor width"]:
+    def forward(self, xt: Float[Tensor, "batch other input"], t: FlowTime) -> Float[Tensor, "batch other width"]:
         """H⁽⁰⁾ = φ_in(X_t, e(t))."""
         angle = t[:, None] * self.frequencies
         embedding = torch.cat([angle.sin(), angle.cos()], dim=1)
-        hidden: Tensor = self.signal(xt) + self.time(embedding)[:, None, :]
+        hidden: Tensor = self.state(xt) + self.time(embedding)[:, None, :]
         return hidden
 
 

@@ -1,4 +1,4 @@
-"""GNN: sensors are nodes, two residual GCN blocks propagate along the sensor graph (Appendix E.7)."""
+"""GNN: sensors are nodes, two residual GCN blocks propagate along the sensor graph (Appendix E.6)."""
 
 from __future__ import annotations
 

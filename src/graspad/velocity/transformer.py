@@ -1,4 +1,4 @@
-"""Transformer: sensors are tokens, two encoder layers with four heads (Appendix E.7)."""
+"""Transformer: sensors are tokens, two encoder layers with four heads (Appendix E.6)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HEADS = 4
 
 
 class Transformer(Field):
-    """Every sensor's whole signal is one token; a learnt embedding tells the sensors apart, as a position does words."""
+    """Every sensor's whole signal is one token; a learnt embedding tells the sensors apart, as positions do words."""
 
     def __init__(self, settings: Network, n_sensors: int, window: int) -> None:
         super().__init__()

@@ -1,0 +1,184 @@
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+
+from graspad import PAPER, RECIPE, GraspDetector
+from graspad.config import Network, Training
+from graspad.errors import GraspError, InputError, InvalidSettingError, NotFittedError
+
+QUICK = RECIPE.override(
+    window=10, network=Network(hidden=16), training=Training(budget=20, unit="steps", validate_every=5)
+)
+
+
+def plant(rows: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    values = np.sin(np.arange(rows)[:, None] / 9 + np.array([0, 0.3, 2])) + 0.1 * rng.standard_normal((rows, 3))
+    return pd.DataFrame(values, columns=["flow", "level", "pump"])
+
+
+@pytest.fixture(scope="module")
+def detector() -> GraspDetector:
+    return GraspDetector(QUICK, false_alarms=0.05).fit(plant(300, 0))
+
+
+def test_one_row_out_per_row_in(detector):
+    new = plant(80, 1).set_index(pd.date_range("2025-01-01", periods=80, freq="min"))
+    out = detector.score(new)
+    assert out.index.equals(new.index)
+    assert out.columns.tolist() == ["score", "p_value", "alarm", "reason"]
+    assert out["score"].notna().all()
+    assert out["p_value"].between(0, 1).all()
+    np.testing.assert_array_equal(out["score"], detector.decision_function(new))
+    np.testing.assert_array_equal(out["alarm"].astype(int), detector.predict(new))
+    assert (out["alarm"] == (out["score"] > detector.threshold_.value)).all()
+
+
+def test_rows_without_a_full_window_are_null_with_a_reason():
+    detector = GraspDetector(QUICK, align="causal", false_alarms=0.1).fit(plant(300, 0))
+    out = detector.score(pl.from_pandas(plant(30, 1)))
+    assert out["score"].null_count() == out["p_value"].null_count() == 9
+    assert out["reason"].to_list() == ["warm-up"] * 9 + [None] * 21
+    assert not out["alarm"][:9].any()
+
+
+def test_a_large_fault_raises_alarms_and_is_laid_at_its_sensor(detector):
+    faulty = plant(200, 1)
+    faulty.loc[100:120, "level"] += 8
+    out = detector.score(faulty)
+    assert out["alarm"].iloc[100:121].all()
+    assert out["alarm"].iloc[:80].mean() < 0.3
+    assert detector.explain(faulty).top_sensors(100, 121)[0][0] == "level"
+
+
+def test_frames_of_all_kinds_score_alike(detector):
+    frame = plant(40, 1)
+    expected = detector.decision_function(frame)
+    for same in (
+        pl.from_pandas(frame),
+        pl.from_pandas(frame).to_arrow(),
+        frame.to_numpy(),
+        frame[["pump", "flow", "level"]],
+    ):
+        np.testing.assert_array_equal(detector.decision_function(same), expected)
+
+
+def test_same_seed_same_model_bit_for_bit():
+    first, second, other = (GraspDetector(QUICK, seed=seed, false_alarms=0.1).fit(plant(300, 0)) for seed in (3, 3, 4))
+    new = plant(50, 1)
+    assert np.array_equal(first.decision_function(new), second.decision_function(new))
+    assert not np.allclose(first.decision_function(new), other.decision_function(new))
+
+
+def test_scoring_does_not_change_the_model(detector):
+    new = plant(50, 1)
+    before = detector.decision_function(new)
+    detector.score(plant(100, 2) * 100)
+    assert np.array_equal(detector.decision_function(new), before)
+
+
+def test_is_a_scikit_learn_estimator():
+    detector = GraspDetector("paper", tau=1.0, seed=4)
+    assert repr(detector) == "GraspDetector(preset='paper', seed=4, tau=1.0)"
+    copy = clone(detector).set_params(tau=0.5)
+    assert (copy.get_params()["tau"], copy.seed, detector.tau) == (0.5, 4, 1.0)
+    with pytest.raises(ValueError, match="Invalid parameter 'taus'"):
+        detector.set_params(taus=1)
+
+
+def test_parameters_replace_those_of_the_preset():
+    detector = GraspDetector(QUICK, window=12, tau=0.0, field="gnn", align="causal", false_alarms=0.1).fit(
+        plant(300, 0)
+    )
+    settings = detector.model_.settings
+    assert (settings.window, settings.tau, settings.network.kind, settings.align) == (12, 0.0, "gnn", "causal")
+    assert settings.network.hidden == QUICK.network.hidden
+
+
+def test_graph_can_be_given_random_or_learnt(detector):
+    given = GraspDetector(QUICK, graph=[("flow", "pump")], false_alarms=0.1).fit(plant(300, 0)).model_.adjacency
+    assert np.argwhere(given).tolist() == [[0, 2], [2, 0]]
+    random = GraspDetector(QUICK, graph="random", false_alarms=0.1).fit(plant(300, 0)).model_.adjacency
+    assert random.sum() == detector.model_.adjacency.sum() > 0
+
+
+def test_paper_preset_holds_the_papers_numbers():
+    assert (PAPER.window, PAPER.tau, PAPER.edge_threshold) == (50, 2, 0.5)
+    assert PAPER.network == Network(kind="tsmixer", hidden=128, blocks=2, dropout=0.1, time_features=64)
+    training = PAPER.training
+    assert (training.budget, training.unit, training.validate_every) == (1500, "epochs", 50)
+    assert (training.batch_size, training.learning_rate, training.validation_share) == (256, 1e-3, 0.2)
+    assert (PAPER.scoring.sources, PAPER.scoring.flow_times, PAPER.scoring.weights) == (5, 10, "eta")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({"tau": -1}, r"The 'tau' parameter must be greater than or equal to 0\. Got -1 instead\."),
+        ({"window": 1}, "The 'window' parameter must be greater than or equal to 2"),
+        ({"align": "centre"}, "The 'align' parameter must be 'overlap' or 'causal'"),
+        ({"field": "lstm"}, r"The 'network\.kind' parameter must be 'tsmixer', 'gnn' or 'transformer'"),
+        ({"false_alarms": 0}, r"The 'false_alarms' parameter must be a share of the rows in the range \(0, 1\)"),
+        ({"false_alarms": "often"}, "such as 0.01. Got 'often' instead"),
+        ({"preset": "fast"}, r"The 'preset' parameter must be one of \['recipe', 'paper'\]"),
+        ({"graph": "full"}, "The 'graph' parameter must be None, 'random', a matrix or pairs of sensor names"),
+    ],
+)
+def test_wrong_parameters_are_told_at_fit(parameters, told):
+    with pytest.raises(InvalidSettingError, match=told):
+        GraspDetector(**{"preset": QUICK, **parameters}).fit(plant(300, 0))
+
+
+def test_too_few_rows_are_told(detector):
+    with pytest.raises(InputError, match=r"There are 40 rows, but 51 are needed.*smaller `window`"):
+        GraspDetector(QUICK).fit(plant(40, 0))
+    GraspDetector(QUICK, false_alarms=0.5).fit(plant(51, 0))
+    with pytest.raises(InputError, match="There are 9 rows, but a window has 10"):
+        detector.score(plant(9, 0))
+
+
+def test_missing_and_infinite_values_are_told_by_sensor_and_row(detector):
+    for value, shown in ((np.nan, "nan"), (np.inf, "inf")):
+        broken = plant(300, 0)
+        broken.loc[17, "level"] = value
+        for use in (GraspDetector(QUICK).fit, detector.score):
+            with pytest.raises(InputError, match=rf"'level' is {shown} in row 17 \(1 such values in all\)"):
+                use(broken)
+
+
+def test_no_sensors_are_told():
+    with pytest.raises(InputError, match="no sensor columns"):
+        GraspDetector(QUICK).fit(plant(300, 0)[[]])
+
+
+def test_asking_before_fit_is_told():
+    with pytest.raises(NotFittedError, match=r"not fitted yet\. Call fit"):
+        GraspDetector().score(plant(60, 0))
+    assert issubclass(NotFittedError, GraspError)
+
+
+def test_one_sensor_and_a_constant_sensor_are_fine():
+    alone = plant(300, 0)[["flow"]]
+    assert np.isfinite(GraspDetector(QUICK, false_alarms=0.1).fit(alone).decision_function(alone)).all()
+    still = plant(300, 0).assign(spare=5.0)
+    detector = GraspDetector(QUICK, false_alarms=0.1).fit(still)
+    moved = plant(60, 1).assign(spare=5.0)
+    moved.loc[30:35, "spare"] = 25.0
+    assert detector.explain(moved).top_sensors(30, 36)[0][0] == "spare"
+
+
+def test_help_and_import_do_not_load_torch():
+    code = "import sys, graspad, graspad.cli, graspad.simulate; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_default_fit_gives_no_warning_on_enough_rows():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GraspDetector(QUICK).fit(plant(1000, 0))
