@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 
-from graspad import PAPER, RECIPE, GraspDetector
+from graspad import PAPER, GraspDetector
 from graspad.config import Network, Training
 from graspad.errors import GraspError, InputError, InvalidSettingError, NotFittedError
 
-QUICK = RECIPE.override(
+QUICK = PAPER.override(
     window=10, network=Network(hidden=16), training=Training(budget=20, unit="steps", validate_every=5)
 )
 
@@ -108,6 +108,19 @@ def test_graph_can_be_given_random_or_learnt(detector):
     assert random.sum() == detector.model_.adjacency.sum() > 0
 
 
+def test_recipe_fits_without_training_and_measures_sensors_by_their_own_level():
+    detector = GraspDetector(window=10, false_alarms=0.05).fit(plant(600, 0))
+    assert detector.training_report_ is None
+    # One sensor ten times as loud must not change what the others are worth.
+    loud = plant(600, 0) * [10, 1, 1]
+    faulty = plant(120, 1)
+    faulty.loc[50:60, "pump"] += 1.5
+    scores = detector.decision_function(faulty)
+    same = GraspDetector(window=10, false_alarms=0.05).fit(loud).decision_function(faulty * [10, 1, 1])
+    np.testing.assert_allclose(same, scores, rtol=1e-3, atol=1e-3)
+    assert detector.explain(faulty).top_sensors(50, 61)[0][0] == "pump"
+
+
 def test_paper_preset_holds_the_papers_numbers():
     assert (PAPER.window, PAPER.tau, PAPER.edge_threshold) == (50, 2, 0.5)
     assert PAPER.network == Network(kind="tsmixer", hidden=128, blocks=2, dropout=0.1, time_features=64)
@@ -123,7 +136,7 @@ def test_paper_preset_holds_the_papers_numbers():
         ({"tau": -1}, r"The 'tau' parameter must be greater than or equal to 0\. Got -1 instead\."),
         ({"window": 1}, "The 'window' parameter must be greater than or equal to 2"),
         ({"align": "centre"}, "The 'align' parameter must be 'overlap' or 'causal'"),
-        ({"field": "lstm"}, r"The 'network\.kind' parameter must be 'tsmixer', 'gnn' or 'transformer'"),
+        ({"field": "lstm"}, r"The 'network\.kind' parameter must be 'gaussian', 'tsmixer', 'gnn' or 'transformer'"),
         ({"false_alarms": 0}, r"The 'false_alarms' parameter must be a share of the rows in the range \(0, 1\)"),
         ({"false_alarms": "often"}, "such as 0.01. Got 'often' instead"),
         ({"preset": "fast"}, r"The 'preset' parameter must be one of \['recipe', 'paper'\]"),

@@ -10,7 +10,7 @@ from graspad.errors import InvalidSettingError
 
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 Positive = Annotated[int, Field(ge=1)]
-FieldKind = Literal["tsmixer", "gnn", "transformer"]
+FieldKind = Literal["gaussian", "tsmixer", "gnn", "transformer"]
 Align = Literal["overlap", "causal"]
 
 
@@ -19,13 +19,15 @@ class _Frozen(BaseModel):
 
 
 class Network(_Frozen):
-    """The velocity network (Appendix C and E.6)."""
+    """The velocity field: a network (Appendix C and E.6), or the closed form with its `rank` and `ridge`."""
 
     kind: FieldKind = "tsmixer"
     hidden: Annotated[int, Field(ge=4, multiple_of=4)] = 128
     blocks: Positive = 2
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     time_features: Annotated[int, Field(ge=2, multiple_of=2)] = 64
+    rank: Positive = 256
+    ridge: Annotated[float, Field(gt=0)] = 0.001
 
 
 class Training(_Frozen):
@@ -42,11 +44,16 @@ class Training(_Frozen):
 
 
 class Scoring(_Frozen):
-    """How a window is scored: |X_ad|, |R_ad| and the weights of Equation (anomaly_score)."""
+    """How a window is scored: |X_ad|, |R_ad| and the weights of Equation (anomaly_score).
+
+    The closed form averages over all sources exactly and needs no number of them. `calibrate` measures each sensor's
+    share against its own normal level before they are added.
+    """
 
     sources: Positive = 5
     flow_times: Positive = 10
     weights: Literal["eta", "uniform"] = "eta"
+    calibrate: bool = False
 
 
 class Settings(_Frozen):
@@ -76,9 +83,11 @@ class Settings(_Frozen):
 PAPER = Settings()
 
 RECIPE = PAPER.override(
-    # In so few steps the network does not overfit; dropout costs held-out loss and time (results/tsmixer_readings.csv).
-    network=Network(dropout=0.0),
+    # The closed form needs no training. With a network in its place: few steps, in which it does not overfit, so that
+    # dropout would only cost held-out loss and time (results/tsmixer_readings.csv).
+    network=Network(kind="gaussian", dropout=0.0),
     training=Training(budget=1500, unit="steps", validate_every=100, anneal=True, validation_windows=1024),
+    scoring=Scoring(flow_times=5, calibrate=True),
 )
 
 PRESETS = {"recipe": RECIPE, "paper": PAPER}

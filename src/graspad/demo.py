@@ -1,31 +1,26 @@
-"""The demo: a simulated plant, a day with hidden faults, and what the detector makes of it."""
+"""The demo: a simulated plant, a week with hidden faults, and what the detector makes of it."""
 
 from __future__ import annotations
+
+import time
 
 from rich.console import Console
 from rich.table import Table as Grid
 
 from graspad import simulate
-from graspad.config import RECIPE, Scoring, Training
 from graspad.detector import GraspDetector
-
-# Small enough for a minute or two on two cores.
-_BRIEF = RECIPE.override(
-    training=Training(budget=200, unit="steps", validate_every=50, anneal=True, validation_windows=512),
-    scoring=Scoring(sources=1, flow_times=5),
-)
 
 
 def run(console: Console, seed: int) -> None:
     """Fit on normal days, score days with faults and print each fault beside the truth."""
-    normal, faulty = simulate.normal(days=7, seed=seed), simulate.faulty(days=4, seed=seed + 1)
+    normal, faulty = simulate.normal(days=14, seed=seed), simulate.faulty(days=7, seed=seed + 1)
     console.print(f"Simulated plant: {len(normal.sensors)} sensors, {len(normal.values):,} normal rows, one a minute.")
-    detector = GraspDetector(_BRIEF, false_alarms=0.005, seed=seed).fit(normal.values)
-    report = detector.training_report_
-    console.print(
-        f"Learnt in {report.seconds:.0f} s: held-out velocity error {report.initial_loss:.2f} → {report.best_loss:.2f}."
-    )
+    began = time.perf_counter()
+    detector = GraspDetector(false_alarms=0.001, seed=seed).fit(normal.values)
+    console.print(f"Learnt normal behaviour in {time.perf_counter() - began:.1f} s.")
+    began = time.perf_counter()
     explanation = detector.explain(faulty.values)
+    console.print(f"Scored {len(faulty.values):,} new rows in {time.perf_counter() - began:.1f} s.")
     alarms = detector.threshold_.alarms(explanation.score)
     grid = Grid("fault", "true sensors", "rows", "alarms", "largest shares", title="New data with hidden faults")
     for fault in faulty.faults:
@@ -40,4 +35,4 @@ def run(console: Console, seed: int) -> None:
         )
     console.print(grid)
     healthy = alarms[faulty.labels() == 0]
-    console.print(f"Alarms in the {len(healthy):,} healthy rows: {healthy.mean():.1%} (wished: 0.5%).")
+    console.print(f"Alarms in the {len(healthy):,} healthy rows: {healthy.mean():.1%} (wished: 0.1%).")

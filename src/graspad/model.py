@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from graspad.config import Settings
+from graspad.core.calibrate import Levels
 from graspad.core.graph import Adjacency
 from graspad.core.path import Path, flow_times
 from graspad.core.score import Shares, stations, window_shares
@@ -20,6 +21,7 @@ from graspad.data.scale import Scale
 from graspad.data.windows import to_rows
 from graspad.explain import Explanation
 from graspad.velocity.field import Field
+from graspad.velocity.gaussian import GaussianField
 
 # Windows scored at once: enough for full speed, few enough to stay in the processor's cache.
 _BATCH = 32
@@ -36,6 +38,13 @@ class Model:
     spectrum: Spectrum
     sources: Float[Tensor, "source sensor row"]
     field: Field
+    levels: Levels | None = None
+
+    def calibrated(self, held_out: Float[ndarray, "row sensor"], batch: int = _BATCH) -> Model:
+        """This model with shares measured against the levels they have on held-out normal rows."""
+        rows = torch.from_numpy(self.scale.apply(held_out))
+        with torch.inference_mode():
+            return replace(self, levels=Levels.of(self._raw_shares(rows, None, batch)))
 
     def score(self, values: Float[ndarray, "row sensor"], batch: int = _BATCH) -> Float[ndarray, " row"]:
         """ξ of each row; NaN where it has no full window."""
@@ -62,12 +71,22 @@ class Model:
     def _shares(
         self, values: Float[ndarray, "row sensor"], band_of_mode: Tensor | None, batch: int
     ) -> Iterator[Shares]:
-        scoring = self.settings.scoring
-        path = Path.of(self.spectrum, self.settings.tau)
-        grid = stations(self.spectrum, path, self.sources, flow_times(scoring.flow_times), scoring.weights)
         rows = torch.from_numpy(self.scale.apply(values))
         with torch.inference_mode():
-            yield from window_shares(self.field, rows, grid, band_of_mode, batch)
+            for shares in self._raw_shares(rows, band_of_mode, batch):
+                yield shares if self.levels is None else self.levels.apply(shares)
+
+    def _raw_shares(
+        self, rows: Float[Tensor, "row sensor"], band_of_mode: Tensor | None, batch: int
+    ) -> Iterator[Shares]:
+        scoring = self.settings.scoring
+        times = flow_times(scoring.flow_times)
+        path = Path.of(self.spectrum, self.settings.tau)
+        if isinstance(self.field, GaussianField):
+            exact = [self.field.station(path.at(t), scoring.weights) for t in times]
+            return self.field.window_shares(rows, exact, band_of_mode, batch)
+        sampled = stations(self.spectrum, path, self.sources, times, scoring.weights)
+        return window_shares(self.field, rows, sampled, band_of_mode, batch)
 
     def _rows(self, parts: list[ndarray]) -> Float[ndarray, "row *any"]:
         return to_rows(np.concatenate(parts), self.settings.window, self.settings.align)

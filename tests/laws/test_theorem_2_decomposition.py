@@ -56,7 +56,7 @@ def test_mean_score_equals_the_two_terms(shift, scale, tau):
         draws = q.sample(60, rng).reshape(60, SENSORS, WINDOW).transpose(0, 2, 1).reshape(-1, SENSORS)
         grid = stations(spectrum, path, draw_sources(SOURCES, SENSORS, WINDOW, repeat), flow_times(TIMES))
         rows = torch.from_numpy(draws.astype(np.float32))
-        scores = torch.cat([shares.score for shares in window_shares(oracle, rows, grid)])
+        scores = torch.cat([shares.score for shares in window_shares(oracle, rows, grid, batch=len(rows))])
         means.append(scores[::WINDOW].mean().item())
     terms = Terms(oracle, GaussianOracle(q, spectrum, path, WINDOW))
     standard_error = np.std(means, ddof=1) / np.sqrt(len(means))

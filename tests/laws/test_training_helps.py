@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from graspad import GraspDetector
-from graspad.config import RECIPE, Scoring, Training
+from graspad.config import PAPER, Scoring, Training
 
 ROWS, FAULTS = 1500, [(300, 380), (700, 780), (1100, 1180)]
 MIRROR = 2
@@ -32,7 +32,7 @@ def case():
 
 def fitted(budget: int) -> GraspDetector:
     training = Training(budget=budget, unit="steps", validate_every=50, batch_size=64)
-    settings = RECIPE.override(window=20, training=training, scoring=Scoring(sources=2, flow_times=5))
+    settings = PAPER.override(window=20, training=training, scoring=Scoring(sources=2, flow_times=5))
     return GraspDetector(settings).fit(coupled(3000, 0))
 
 

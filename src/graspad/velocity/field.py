@@ -41,6 +41,8 @@ def build(settings: Network, n_sensors: int, window: int, adjacency: ndarray, se
                 return GNN(settings, n_sensors, window, adjacency)
             case "transformer":
                 return Transformer(settings, n_sensors, window)
+            case "gaussian":
+                raise ValueError("The closed form is not built but estimated: GaussianField.of(rows, ...).")
 
 
 class WithFlowTime(nn.Module):

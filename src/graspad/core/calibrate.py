@@ -1,0 +1,39 @@
+"""Shares measured against each sensor's own normal level, so that a few loud sensors do not drown the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from graspad.core.score import Shares
+
+# A sensor counts only where its share exceeds this quantile of its own held-out normal shares.
+_QUANTILE = 0.95
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What each sensor's share reaches in normal windows that the field was not fitted on."""
+
+    by_sensor: Float[Tensor, " sensor"]
+
+    @classmethod
+    def of(cls, held_out: Iterable[Shares]) -> Levels:
+        """Measure the levels on held-out normal windows."""
+        shares = torch.cat([part.by_sensor for part in held_out])
+        return cls(torch.quantile(shares.to(torch.float64), _QUANTILE, dim=0).to(torch.float32))
+
+    def apply(self, shares: Shares) -> Shares:
+        """The log-excess Σ_n log(1 + max(z_n − 1, 0)), z_n the share of sensor n in units of its level.
+
+        Its terms are the new shares by sensor. Bands have no level of their own: they keep their proportions and are
+        scaled to the new score.
+        """
+        by_sensor = torch.log1p((shares.by_sensor / self.by_sensor - 1).clamp(min=0))
+        if shares.by_band is None:
+            return Shares(by_sensor, None)
+        return Shares(by_sensor, shares.by_band * (by_sensor.sum(dim=1) / shares.score)[:, None, None])

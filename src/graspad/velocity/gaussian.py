@@ -1,0 +1,217 @@
+"""The closed-form field: the population-optimal velocity when normal windows are Gaussian. No training, no sampling.
+
+In spectral coordinates, flattened to vectors of N·R entries, let x1 ~ N(m, C) with C = FFᵀ + s²I, and let
+Λ = diag((β/α)²) at flow time t. With the resolvent J = (I + Λ^½ C Λ^½)⁻¹,
+
+    endpoint posterior mean   μ(xt) = m + Λ^−½ (I − J) A⁻¹ (xt − B m)
+    weighted residual of x1   Λ^½ (x1 − μ(xt)) = J Λ^½ (x1 − m) − (I − J) x0
+    its mean square over x0   ‖J Λ^½ (x1 − m)‖² + ‖I − J‖²_F
+
+By Lemma 1, η ρ² = (β/α)²: the last line is exactly the expected score at t, so no source has to be drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from graspad.core.path import Path, PathPoint
+from graspad.core.score import Shares
+from graspad.core.spectrum import Spectrum
+from graspad.velocity.field import Field, FlowTime, State
+
+# Windows handled at once in a product with the covariance, which is never formed: memory stays at N·R·rank.
+_CHUNK = 1024
+# Subspace iteration: spare directions and passes over the data that make the leading ones accurate.
+_SPARE, _PASSES = 16, 4
+
+
+@dataclass(frozen=True)
+class Resolvent:
+    """J = diag(d) − U Uᵀ, by Woodbury's identity an r × r solve; d is the same for all rows of a mode."""
+
+    diagonal: Float[Tensor, " mode"]
+    low_rank: Float[Tensor, "mode length rank"]
+
+    @classmethod
+    def of(
+        cls, precision: Float[Tensor, " mode"], factor: Float[Tensor, "mode length rank"], noise: float
+    ) -> Resolvent:
+        """(I + Λ^½ (FFᵀ + s²I) Λ^½)⁻¹ for Λ = diag(precision)."""
+        d = 1 / (1 + noise * precision)
+        scaled = precision.sqrt()[:, None, None] * factor
+        inner = torch.eye(factor.shape[-1], dtype=factor.dtype) + _gram(d.sqrt()[:, None, None] * scaled)
+        root = torch.linalg.cholesky(inner)
+        right = (d[:, None, None] * scaled).flatten(0, 1)
+        low_rank = torch.linalg.solve_triangular(root.T, right, upper=True, left=False)
+        return cls(d, low_rank.view_as(factor))
+
+    def apply(self, x: Float[Tensor, "batch mode length"]) -> Float[Tensor, "batch mode length"]:
+        """J x for each state of the batch."""
+        u = self.low_rank.flatten(0, 1)
+        return x * self.diagonal[:, None] - ((x.flatten(1) @ u) @ u.T).view_as(x)
+
+
+@dataclass(frozen=True)
+class Station:
+    """One flow time of the exact score, in the node domain: x1 − m goes in, its weighted residual comes out.
+
+    The residual is `local` (a filter over sensors) minus `inward` then `outward` (rank r); `noise_*` is the part of the
+    score that the source adds on average, which no window can change.
+    """
+
+    local: Float[Tensor, "sensor sensor"]
+    inward: Float[Tensor, "entry rank"]
+    outward: Float[Tensor, "rank entry"]
+    noise_by_sensor: Float[Tensor, " sensor"]
+    noise_by_mode: Float[Tensor, " mode"]
+
+
+class GaussianField(Field):
+    """V^p for Gaussian windows with mean m and covariance FFᵀ + s²I (spectral coordinates)."""
+
+    def __init__(
+        self,
+        mean: Float[Tensor, "mode length"],
+        factor: Float[Tensor, "mode length rank"],
+        noise: float,
+        spectrum: Spectrum,
+        path: Path,
+    ) -> None:
+        super().__init__()
+        self.mean: Tensor
+        self.factor: Tensor
+        self.noise: Tensor
+        self.register_buffer("mean", mean.to(torch.float32))
+        self.register_buffer("factor", factor.to(torch.float32))
+        self.register_buffer("noise", torch.tensor(noise, dtype=torch.float64))
+        self.spectrum, self.path = spectrum, path
+
+    @classmethod
+    def of(
+        cls, rows: Float[Tensor, "row sensor"], spectrum: Spectrum, path: Path, window: int, rank: int, ridge: float
+    ) -> GaussianField:
+        """Estimate mean and covariance from the windows of normal rows.
+
+        The `rank` largest principal directions are kept; the variance of the others is spread evenly, and `ridge` is
+        added to every direction: the smallest deviation, in units of each sensor's spread, that counts as one.
+        """
+        windows = (rows @ spectrum.basis.to(rows.dtype)).unfold(0, window, 1)
+        mean = windows.mean(dim=0)
+        size, rank = mean.numel(), min(rank, mean.numel())
+        variances, directions, total = _principal_directions(windows, mean, rank)
+        rest = max(total - float(variances.sum()), 0.0) / max(size - rank, 1)
+        factor = directions * (variances - rest).clamp(min=0).sqrt()
+        return cls(mean, factor.view(*mean.shape, rank), rest + ridge, spectrum, path)
+
+    def forward(self, xt: State, t: FlowTime) -> State:
+        """V^p = (α̇/α) x̂t + ρ μ(xt), back in the node domain."""
+        basis = self.spectrum.basis
+        spectral = basis.T @ xt.to(torch.float64)
+        velocity = torch.empty_like(spectral)
+        for time in torch.unique(t):
+            here = t == time
+            at = self.path.at(time.to(torch.float64))
+            velocity[here] = (at.d_alpha / at.alpha)[:, None] * spectral[here] + at.rho[:, None] * self.posterior_mean(
+                spectral[here], at
+            )
+        return (basis @ velocity).to(xt.dtype)
+
+    def posterior_mean(
+        self, xt: Float[Tensor, "batch mode length"], at: PathPoint
+    ) -> Float[Tensor, "batch mode length"]:
+        """μ(xt) = E[x̂1 | x̂t]: what the field takes the window to be."""
+        mean = self.mean.to(torch.float64)
+        deviation = (xt - at.beta[:, None] * mean) / at.alpha[:, None]
+        shrunk = deviation - self._resolvent(at).apply(deviation)
+        return mean + (at.alpha / at.beta)[:, None] * shrunk
+
+    def station(self, at: PathPoint, weights: str) -> Station:
+        """Prepare one flow time of the exact score, with weights "eta" or "uniform"."""
+        basis = self.spectrum.basis
+        resolvent = self._resolvent(at)
+        root = at.beta / at.alpha
+        gain = torch.ones_like(root) if weights == "eta" else 1 / at.eta.sqrt()
+        inward = _over_sensors(basis * root, resolvent.low_rank)
+        outward = _over_sensors(basis * gain, resolvent.low_rank)
+        by_sensor, by_mode = _noise(basis * gain, resolvent), _noise(torch.diag(gain), resolvent)
+        local = (basis * (gain * resolvent.diagonal * root)) @ basis.T
+        parts = (local, inward.flatten(0, 1), outward.flatten(0, 1).T, by_sensor, by_mode)
+        return Station(*(part.to(torch.float32).contiguous() for part in parts))
+
+    def window_shares(
+        self,
+        rows: Float[Tensor, "row sensor"],
+        stations: list[Station],
+        bands: Int[Tensor, " mode"] | None = None,
+        batch: int = 256,
+    ) -> Iterator[Shares]:
+        """The score of every window, exactly averaged over all sources, `batch` windows at a time."""
+        basis = self.spectrum.basis.to(torch.float32)
+        mean = basis @ self.mean
+        windows = rows.unfold(0, mean.shape[1], 1)
+        for part in torch.split(windows, batch):
+            centred = part - mean
+            flat = centred.flatten(1)
+            by_sensor = torch.zeros(centred.shape[:2])
+            by_band = None if bands is None else torch.zeros(len(part), len(stations), int(bands.max()) + 1)
+            for index, station in enumerate(stations):
+                residual = (station.local @ centred).flatten(1)
+                residual = torch.addmm(residual, flat @ station.inward, station.outward, alpha=-1).view_as(centred)
+                by_sensor += residual.square().sum(dim=-1) + station.noise_by_sensor
+                if by_band is not None and bands is not None:
+                    energy = (basis.T @ residual).square().sum(dim=-1) + station.noise_by_mode
+                    by_band[:, index].index_add_(1, bands, energy)
+            yield Shares(by_sensor, by_band)
+
+    def _resolvent(self, at: PathPoint) -> Resolvent:
+        return Resolvent.of((at.beta / at.alpha) ** 2, self.factor.to(torch.float64), float(self.noise))
+
+
+def _principal_directions(
+    windows: Float[Tensor, "window mode length"], mean: Float[Tensor, "mode length"], rank: int
+) -> tuple[Float[Tensor, " rank"], Float[Tensor, "entry rank"], float]:
+    """The `rank` largest variances of the windows, their directions and the total variance (subspace iteration)."""
+    size, total = mean.numel(), 0.0
+    generator = torch.Generator().manual_seed(0)
+    found = torch.randn(size, min(rank + _SPARE, size), generator=generator, dtype=torch.float64)
+    image = found
+    for _ in range(_PASSES + 1):
+        found = torch.linalg.qr(image).Q
+        narrow = found.to(windows.dtype)
+        image, total = torch.zeros_like(found), 0.0
+        for part in torch.split(windows, _CHUNK):
+            centred = (part - mean).flatten(1)
+            image += centred.T @ (centred @ narrow)
+            total += float(centred.square().sum(dtype=torch.float64))
+        image /= len(windows)
+    variances, turn = torch.linalg.eigh(found.T @ image)
+    return variances[-rank:], found @ turn[:, -rank:], total / len(windows)
+
+
+def _gram(factor: Float[Tensor, "mode length rank"]) -> Float[Tensor, "rank rank"]:
+    flat = factor.flatten(0, 1)
+    return flat.T @ flat
+
+
+def _over_sensors(
+    mixing: Float[Tensor, "out mode"], factor: Float[Tensor, "mode length rank"]
+) -> Float[Tensor, "out length rank"]:
+    return torch.einsum("ok,klr->olr", mixing, factor)
+
+
+def _noise(mixing: Float[Tensor, "out mode"], resolvent: Resolvent) -> Float[Tensor, " out"]:
+    """Mean energy of mixing · (I − J) x0, summed over the rows of each output; I − J = diag(1 − d) + U Uᵀ."""
+    length = resolvent.low_rank.shape[1]
+    rest = 1 - resolvent.diagonal
+    mixed = _over_sensors(mixing, resolvent.low_rank)
+    cross = (_over_sensors(mixing * rest, resolvent.low_rank) * mixed).sum(dim=(1, 2))
+    return (
+        length * (mixing * rest).square().sum(dim=1)
+        + 2 * cross
+        + ((mixed @ _gram(resolvent.low_rank)) * mixed).sum(dim=(1, 2))
+    )
