@@ -156,13 +156,78 @@ def test_too_few_rows_are_told(detector):
         detector.score(plant(9, 0))
 
 
-def test_missing_and_infinite_values_are_told_by_sensor_and_row(detector):
-    for value, shown in ((np.nan, "nan"), (np.inf, "inf")):
-        broken = plant(300, 0)
-        broken.loc[17, "level"] = value
-        for use in (GraspDetector(QUICK).fit, detector.score):
-            with pytest.raises(InputError, match=rf"'level' is {shown} in row 17 \(1 such values in all\)"):
-                use(broken)
+def test_infinite_values_are_told_by_sensor_and_row(detector):
+    broken = plant(300, 0)
+    broken.loc[17, "level"] = -np.inf
+    for use in (GraspDetector(QUICK).fit, detector.score):
+        with pytest.raises(InputError, match=r"'level' is -inf in row 17 \(1 infinite values in all\)\. Leave such"):
+            use(broken)
+
+
+def test_a_sensor_without_any_value_is_told(detector):
+    with pytest.raises(InputError, match=r"'level' has no value in the first 240 rows.*Drop it"):
+        GraspDetector(QUICK).fit(plant(300, 0).assign(level=np.nan))
+    out = detector.score(plant(300, 0).assign(level=np.nan))
+    assert out["score"].isna().all()
+    assert (out["reason"] == "gap").all()
+    assert not out["alarm"].any()
+
+
+def test_gaps_everywhere_are_told():
+    holes = plant(300, 0)
+    holes.loc[[row for row in range(300) if row % 9 > 1], "flow"] = np.nan
+    with pytest.raises(InputError, match=r"No 10 rows in a row are without a longer gap in the first 80 %"):
+        GraspDetector(QUICK).fit(holes)
+
+
+@pytest.mark.parametrize("align", ["overlap", "causal"])
+def test_long_gaps_get_no_score_and_short_ones_are_filled(align):
+    detector = GraspDetector(QUICK, align=align, false_alarms=0.05).fit(plant(300, 0))
+    data = plant(120, 1)
+    data.loc[40:42, "flow"] = np.nan  # three rows: filled
+    data.loc[70:80, "pump"] = np.nan  # eleven rows: five filled, six lost
+    out = detector.score(data)
+    reasons = out["reason"]
+    assert (reasons[40:43] == "filled").all()
+    assert (reasons[70:75] == "filled").all() if align == "causal" else (reasons[70:75] != "gap").all()
+    assert (reasons[75:81] == "gap").all()
+    assert out["score"][75:81].isna().all()
+    # A causal row needs a whole window after the gap; a row in overlap mode is covered by the next whole window.
+    assert out["score"][81:90].isna().all() == (align == "causal")
+    assert out["score"][90:].notna().all()
+    assert out["score"][10:75].notna().all()
+
+
+def test_nothing_that_was_filled_raises_an_alarm(detector):
+    data = plant(300, 1)
+    complete = detector.score(data)
+    rng = np.random.default_rng(0)
+    for start in rng.choice(290, 12, replace=False):
+        data.iloc[start : start + 3, rng.integers(3)] = np.nan
+    holed = detector.score(data)
+    assert not (holed["alarm"] & holed["reason"].notna()).any()
+    # Nor do the rows around: no alarm beyond those of the complete data.
+    assert holed["alarm"].sum() <= complete["alarm"].sum() + 2
+
+
+def test_a_filled_value_has_no_share_in_the_score(detector):
+    """However far off the last value was, repeating it adds nothing to its own sensor."""
+    data = plant(60, 1)
+    data.loc[20, "pump"] = 50.0
+    data.loc[21:24, "pump"] = np.nan
+    shares = detector.explain(data).by_sensor
+    kept = data.assign(pump=data["pump"].ffill())
+    assert shares[:, 2].sum() < 0.5 * detector.explain(kept).by_sensor[:, 2].sum()
+
+
+def test_fit_learns_around_gaps():
+    holed = plant(600, 0)
+    holed.loc[100:130, "flow"] = np.nan
+    holed.loc[500:520, "level"] = np.nan
+    with_gaps = GraspDetector(QUICK, false_alarms=0.05).fit(holed)
+    whole = GraspDetector(QUICK, false_alarms=0.05).fit(plant(600, 0))
+    new = plant(100, 1)
+    assert np.corrcoef(with_gaps.decision_function(new), whole.decision_function(new))[0, 1] > 0.8
 
 
 def test_no_sensors_are_told():

@@ -5,12 +5,17 @@ import torch
 from graspad.config import Network, Training
 from graspad.core.path import Path
 from graspad.core.spectrum import Spectrum
+from graspad.core.windows import Windows
 from graspad.train import train
 from graspad.velocity.field import build
 from oracle import Gaussian, GaussianOracle, random_gaussian, random_graph
 
 WINDOW, SENSORS = 6, 4
 QUICK = Training(budget=60, unit="steps", validate_every=20, batch_size=32)
+
+
+def windows(rows: torch.Tensor, length: int = WINDOW) -> Windows:
+    return Windows(rows, length, torch.arange(len(rows) - length + 1))
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +29,7 @@ def problem():
     def run(settings=QUICK, seed=0, on_progress=lambda progress: None):
         field = build(Network(hidden=16), SENSORS, WINDOW, adjacency, seed)
         path = Path.of(spectrum, 2.0)
-        report = train(field, rows[:320], rows[320:], spectrum, path, settings, WINDOW, seed, on_progress)
+        report = train(field, windows(rows[:320]), windows(rows[320:]), spectrum, path, settings, seed, on_progress)
         return field, report
 
     return run
@@ -104,7 +109,7 @@ def test_network_approaches_the_gaussian_oracle():
     field = build(Network(hidden=64, dropout=0.0), SENSORS, window, adjacency, 0)
     settings = Training(budget=600, unit="steps", validate_every=100, anneal=True, learning_rate=3e-3)
     split = torch.from_numpy(rows)
-    report = train(field, split[:4000], split[4000:], spectrum, path, settings, window, 0)
+    report = train(field, windows(split[:4000], window), windows(split[4000:], window), spectrum, path, settings, 0)
     floor = np.mean([_oracle_loss(oracle, t) for t in np.linspace(0.0005, 0.9995, 1000)])
     assert 0.95 * floor < report.best_loss < 1.2 * floor
     assert report.initial_loss > 1.5 * floor

@@ -63,6 +63,7 @@ class Settings(_Frozen):
     tau: Annotated[float, Field(ge=0, le=1000)] = 2.0
     edge_threshold: Fraction = 0.5
     align: Align = "overlap"
+    gap_limit: Annotated[int, Field(ge=0)] = 5  # missing rows that are filled forward
     network: Network = Network()
     training: Training = Training()
     scoring: Scoring = Scoring()

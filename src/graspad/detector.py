@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy import ndarray
 from sklearn.base import BaseEstimator
 
+from graspad import store
 from graspad.alarms.threshold import Threshold
 from graspad.config import PRESETS, Settings
 from graspad.core import graph as graphs
 from graspad.core.path import Path
 from graspad.core.score import draw_sources
 from graspad.core.spectrum import Spectrum
+from graspad.core.windows import Windows
+from graspad.data.gaps import Rows
 from graspad.data.scale import Scale
 from graspad.data.table import Table
 from graspad.errors import InputError, InvalidSettingError, NotFittedError
 from graspad.explain import Explanation
 from graspad.model import Model
 from graspad.progress import training_bar
-from graspad.train import train
-from graspad.velocity.field import build
+from graspad.train import TrainingReport, train
+from graspad.velocity.field import Field, build
+from graspad.velocity.gaussian import GaussianField
 
 
 class GraspDetector(BaseEstimator):  # type: ignore[misc]
@@ -36,7 +41,8 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
     false_alarms : share of normal rows that may raise an alarm.
     window, tau, align, field : replace that value of the preset. R, the rows of a window; τ, the weight of the graph
         in the path, 0 for the linear path; "overlap" (a row's score is the mean over the windows that cover it) or
-        "causal" (the window that ends there, as in a stream); "tsmixer", "gnn" or "transformer".
+        "causal" (the window that ends there, as in a stream); "gaussian" (the closed form), "tsmixer", "gnn" or
+        "transformer".
     graph : None to learn it from the data, "random" for as many edges at random places, an adjacency matrix, or
         pairs of sensor names.
     seed : the same seed, data and machine give the same model.
@@ -86,54 +92,80 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         table = Table.of(normal)
         cut = _check_rows(table, settings)
         scale = Scale.of(table.values[:cut])
-        scaled = scale.apply(table.values)
-        adjacency = self._adjacency(scaled[:cut], table.sensors, settings)
+        rows = Rows.of(scale.apply(table.values), settings.gap_limit)
+        learning, held_out = rows.part(slice(None, cut)), rows.part(slice(cut, None))
+        adjacency = self._adjacency(learning.values[~learning.lost], table.sensors, settings)
         spectrum = Spectrum.of(adjacency)
-        field = build(settings.network, len(table.sensors), settings.window, adjacency, self.seed)
+        field = self._learn(learning, held_out, adjacency, spectrum, settings)
+        sources = draw_sources(settings.scoring.sources, len(table.sensors), settings.window, self.seed)
+        model = Model(settings, table.sensors, scale, adjacency, spectrum, sources, field)
+        self.model_ = model.calibrated(held_out) if settings.scoring.calibrate else model
+        self.threshold_ = Threshold.of(self.model_.score(held_out), self.false_alarms)
+        return self
+
+    def _learn(
+        self, learning: Rows, held_out: Rows, adjacency: graphs.Adjacency, spectrum: Spectrum, settings: Settings
+    ) -> Field:
+        """The velocity field of normal rows: in closed form, or a network trained on them."""
+        path, network, window = Path.of(spectrum, settings.tau), settings.network, settings.window
+        windows = _whole_windows(learning, window, "first 80 %")
+        held_out_windows = _whole_windows(held_out, window, "last 20 %")
+        self.training_report_: TrainingReport | None = None
+        if network.kind == "gaussian":
+            return GaussianField.of(windows, spectrum, path, network.rank, network.ridge)
+        field = build(network, learning.values.shape[1], window, adjacency, self.seed)
         with training_bar(self.progress) as on_progress:
             self.training_report_ = train(
-                field,
-                torch.from_numpy(scaled[:cut]),
-                torch.from_numpy(scaled[cut:]),
-                spectrum,
-                Path.of(spectrum, settings.tau),
-                settings.training,
-                settings.window,
-                self.seed,
-                on_progress,
+                field, windows, held_out_windows, spectrum, path, settings.training, self.seed, on_progress
             )
-        sources = draw_sources(settings.scoring.sources, len(table.sensors), settings.window, self.seed)
-        self.model_ = Model(settings, table.sensors, scale, adjacency, spectrum, sources, field)
-        self.threshold_ = Threshold.of(self.model_.score(table.values[cut:]), self.false_alarms)
-        return self
+        return field
 
     def decision_function(self, data: object) -> Float[ndarray, " row"]:
         """The bare score of each row, higher = more anomalous; NaN where a row has no full window."""
-        return self._model.score(self._values(Table.of(data)))
+        return self._model.score(self._rows(Table.of(data)))
 
     def score(self, data: object) -> Any:
         """Score, p-value and alarm of each row, as a table of the type, index and time column that came in.
 
-        A row without a score says why in `reason`: "warm-up" means that fewer rows lie before it than a window needs.
+        `reason` says why a row has no score, "warm-up" (fewer rows before it than a window needs) or "gap" (its windows
+        lie in a longer gap), or why it raises no alarm, "filled" (some of its values were missing and filled forward).
         """
         table = Table.of(data)
-        scores = self._model.score(self._values(table))
+        rows = self._rows(table)
+        scores = self._model.score(rows)
         return table.give_back(
             {
                 "score": scores,
                 "p_value": self.threshold_.p_values(scores),
-                "alarm": self.threshold_.alarms(scores),
-                "reason": np.array([None, "warm-up"], dtype=object)[np.isnan(scores).astype(int)],
+                "alarm": self._alarms(scores, rows),
+                "reason": _reasons(scores, rows, self._model.settings),
             }
         )
 
     def predict(self, data: object) -> ndarray:
         """1 for rows over the threshold, 0 for the others."""
-        return self.threshold_.alarms(self.decision_function(data)).astype(np.int64)
+        rows = self._rows(Table.of(data))
+        return self._alarms(self._model.score(rows), rows).astype(np.int64)
 
     def explain(self, data: object) -> Explanation:
-        """Exact shares of each row's score by sensor, flow time and frequency band."""
-        return self._model.explain(self._values(Table.of(data)))
+        """Exact shares of each row's score by sensor, flow time and frequency band, and the incidents they make up."""
+        rows = self._rows(Table.of(data))
+        explanation = self._model.explain(rows)
+        alarms = self._alarms(explanation.score, rows)
+        p_values = self.threshold_.p_values(explanation.score)
+        return explanation.with_incidents(alarms, p_values, merge=self._model.settings.window)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted detector to one file; an older file there is replaced only once the new one is complete."""
+        store.save(store.Saved(self._model, self.threshold_, self.training_report_, self.get_params()), path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> GraspDetector:
+        """The detector that `save` wrote; on the same machine it scores as before, bit for bit."""
+        saved = store.load(path, cls().get_params())
+        detector = cls(**saved.parameters)
+        detector.model_, detector.threshold_, detector.training_report_ = saved.model, saved.threshold, saved.report
+        return detector
 
     @property
     def _model(self) -> Model:
@@ -141,11 +173,22 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
             raise NotFittedError("This GraspDetector is not fitted yet. Call fit(normal) with normal rows first.")
         return self.model_
 
-    def _values(self, table: Table) -> Float[ndarray, "row sensor"]:
+    def _rows(self, table: Table) -> Rows:
+        table.check_time()
         values = table.in_order(self._model.sensors)
         _check_finite(values, self._model.sensors)
-        _check_length(len(values), self._model.settings.window)
-        return values
+        window = self._model.settings.window
+        if len(values) < window:
+            raise InputError(
+                f"There are {len(values)} rows, but a window has {window}. "
+                f"Give at least {window} rows, or fit with a smaller `window`."
+            )
+        return self._model.rows(values)
+
+    def _alarms(self, scores: Float[ndarray, " row"], rows: Rows) -> Bool[ndarray, " row"]:
+        """Rows over the threshold; what was filled in is no evidence, so a filled row never alarms."""
+        alarms = self.threshold_.alarms(scores)
+        return alarms if rows.filled is None else alarms & ~rows.filled.any(axis=1)
 
     def _settings(self) -> Settings:
         _check_false_alarms(self.false_alarms)
@@ -177,6 +220,7 @@ def _check_rows(table: Table, settings: Settings) -> int:
     """Check the training rows and say where the held-out part begins."""
     if not table.sensors:
         raise InputError("The data has no sensor columns. Give one numeric column per sensor.")
+    table.check_time()
     _check_finite(table.values, table.sensors)
     share = settings.training.validation_share
     cut = round(len(table.values) * (1 - share))
@@ -186,22 +230,40 @@ def _check_rows(table: Table, settings: Settings) -> int:
             f"There are {len(table.values)} rows, but {needed} are needed: the last {share:.0%} are held out and must "
             f"fill a window of {settings.window} rows. Give more rows, or a smaller `window`."
         )
+    empty = np.flatnonzero(np.isnan(table.values[:cut]).all(axis=0))
+    if len(empty):
+        raise InputError(
+            f"The sensor {table.sensors[empty[0]]!r} has no value in the first {cut} rows, from which the detector "
+            "learns. Drop it, or give rows in which it was measured."
+        )
     return cut
 
 
-def _check_length(rows: int, window: int) -> None:
-    if rows < window:
-        raise InputError(
-            f"There are {rows} rows, but a window has {window}. "
-            f"Give at least {window} rows, or fit with a smaller `window`."
-        )
-
-
 def _check_finite(values: Float[ndarray, "row sensor"], sensors: tuple[str, ...]) -> None:
-    bad = ~np.isfinite(values)
+    bad = np.isinf(values)
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise InputError(
-            f"The sensor {sensors[column]!r} is {values[row, column]} in row {row} ({bad.sum()} such values in all). "
-            "Fill or drop missing and infinite values first."
+            f"The sensor {sensors[column]!r} is {values[row, column]} in row {row} ({bad.sum()} infinite values in "
+            "all). Leave such values empty: short gaps are filled, longer ones get no score."
         )
+
+
+def _whole_windows(rows: Rows, window: int, part: str) -> Windows:
+    starts = np.flatnonzero(rows.whole_windows(window))
+    if len(starts) == 0:
+        raise InputError(
+            f"No {window} rows in a row are without a longer gap in the {part} of the data. "
+            "Fill the gaps, drop the sensor with the most of them, or use a smaller `window`."
+        )
+    return Windows(torch.from_numpy(rows.values), window, torch.from_numpy(starts))
+
+
+def _reasons(scores: Float[ndarray, " row"], rows: Rows, settings: Settings) -> ndarray:
+    reasons = np.full(len(scores), None, dtype=object)
+    if rows.filled is not None:
+        reasons[rows.filled.any(axis=1)] = "filled"
+        reasons[np.isnan(scores)] = "gap"
+    if settings.align == "causal":
+        reasons[: settings.window - 1] = "warm-up"
+    return reasons

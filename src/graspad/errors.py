@@ -41,3 +41,16 @@ class InputError(GraspError):
 
 class NotFittedError(GraspError, AttributeError):
     """The detector was asked for something it only knows after fit."""
+
+
+class ModelFileError(GraspError):
+    """A file with a saved model cannot be written or read."""
+
+    @classmethod
+    def of(cls, path: object, told: str, remedy: str) -> ModelFileError:
+        """Name the file, what is wrong with it and what to do.
+
+        >>> print(ModelFileError.of("pump7.grasp", "does not exist", "Check the path."))
+        The model file 'pump7.grasp' does not exist. Check the path.
+        """
+        return cls(f"The model file {str(path)!r} {told}. {remedy}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +19,7 @@ from graspad.core.graph import Adjacency
 from graspad.core.path import Path, flow_times
 from graspad.core.score import Shares, stations, window_shares
 from graspad.core.spectrum import Spectrum, bands
+from graspad.data.gaps import Rows
 from graspad.data.scale import Scale
 from graspad.data.windows import to_rows
 from graspad.explain import Explanation
@@ -40,24 +43,29 @@ class Model:
     field: Field
     levels: Levels | None = None
 
-    def calibrated(self, held_out: Float[ndarray, "row sensor"], batch: int = _BATCH) -> Model:
+    def rows(self, values: Float[ndarray, "row sensor"]) -> Rows:
+        """Values in the user's units, scaled, with short gaps filled."""
+        return Rows.of(self.scale.apply(values), self.settings.gap_limit)
+
+    def calibrated(self, held_out: Rows, batch: int = _BATCH) -> Model:
         """This model with shares measured against the levels they have on held-out normal rows."""
-        rows = torch.from_numpy(self.scale.apply(held_out))
         with torch.inference_mode():
-            return replace(self, levels=Levels.of(self._raw_shares(rows, None, batch)))
+            parts = list(self._raw_shares(held_out, None, batch))
+        by_sensor = torch.cat([shares.by_sensor for shares in parts])
+        whole = torch.from_numpy(held_out.whole_windows(self.settings.window))
+        return replace(self, levels=Levels.of(by_sensor[whole]))
 
-    def score(self, values: Float[ndarray, "row sensor"], batch: int = _BATCH) -> Float[ndarray, " row"]:
+    def score(self, rows: Rows, batch: int = _BATCH) -> Float[ndarray, " row"]:
         """ξ of each row; NaN where it has no full window."""
-        parts = [shares.score.numpy() for shares in self._shares(values, None, batch)]
-        return self._rows(parts)
+        return self._to_rows([shares.score for shares in self._shares(rows, None, batch)], rows)
 
-    def explain(self, values: Float[ndarray, "row sensor"], batch: int = _BATCH) -> Explanation:
+    def explain(self, rows: Rows, batch: int = _BATCH) -> Explanation:
         """ξ of each row with its exact shares."""
         frequencies = self.spectrum.eigenvalues.numpy()
         band_of_mode = bands(self.spectrum.eigenvalues)
-        parts = list(self._shares(values, torch.from_numpy(band_of_mode), batch))
-        by_sensor = self._rows([shares.by_sensor.numpy() for shares in parts])
-        by_flow_time = self._rows([shares.by_band.numpy() for shares in parts if shares.by_band is not None])
+        parts = list(self._shares(rows, torch.from_numpy(band_of_mode), batch))
+        by_sensor = self._to_rows([shares.by_sensor for shares in parts], rows)
+        by_flow_time = self._to_rows([shares.by_band for shares in parts if shares.by_band is not None], rows)
         modes = [frequencies[band_of_mode == band] for band in range(band_of_mode.max() + 1)]
         return Explanation(
             score=by_sensor.sum(axis=1),
@@ -65,28 +73,37 @@ class Model:
             by_flow_time=by_flow_time,
             sensors=self.sensors,
             bands=tuple((float(mode.min()), float(mode.max())) for mode in modes),
-            flow_times=tuple(flow_times(self.settings.scoring.flow_times).tolist()),
+            flow_times=tuple(self._flow_times.tolist()),
         )
 
-    def _shares(
-        self, values: Float[ndarray, "row sensor"], band_of_mode: Tensor | None, batch: int
-    ) -> Iterator[Shares]:
-        rows = torch.from_numpy(self.scale.apply(values))
+    def _shares(self, rows: Rows, band_of_mode: Tensor | None, batch: int) -> Iterator[Shares]:
         with torch.inference_mode():
             for shares in self._raw_shares(rows, band_of_mode, batch):
                 yield shares if self.levels is None else self.levels.apply(shares)
 
-    def _raw_shares(
-        self, rows: Float[Tensor, "row sensor"], band_of_mode: Tensor | None, batch: int
-    ) -> Iterator[Shares]:
-        scoring = self.settings.scoring
-        times = flow_times(scoring.flow_times)
-        path = Path.of(self.spectrum, self.settings.tau)
-        if isinstance(self.field, GaussianField):
-            exact = [self.field.station(path.at(t), scoring.weights) for t in times]
-            return self.field.window_shares(rows, exact, band_of_mode, batch)
-        sampled = stations(self.spectrum, path, self.sources, times, scoring.weights)
-        return window_shares(self.field, rows, sampled, band_of_mode, batch)
+    def _raw_shares(self, rows: Rows, band_of_mode: Tensor | None, batch: int) -> Iterator[Shares]:
+        values = torch.from_numpy(rows.values)
+        filled = None if rows.filled is None else torch.from_numpy(rows.filled)
+        grid, field = self._stations, self.field
+        if isinstance(field, GaussianField):
+            return field.window_shares(values, grid, band_of_mode, filled, batch)
+        return window_shares(field, values, grid, band_of_mode, filled, batch)
 
-    def _rows(self, parts: list[ndarray]) -> Float[ndarray, "row *any"]:
-        return to_rows(np.concatenate(parts), self.settings.window, self.settings.align)
+    @cached_property
+    def _stations(self) -> list[Any]:
+        """The flow times of R_ad, ready for scoring; made once, since the closed form solves a system for each."""
+        path, weights, field = Path.of(self.spectrum, self.settings.tau), self.settings.scoring.weights, self.field
+        if isinstance(field, GaussianField):
+            return [field.station(path.at(t), weights) for t in self._flow_times]
+        return stations(self.spectrum, path, self.sources, self._flow_times, weights)
+
+    @property
+    def _flow_times(self) -> Float[Tensor, " time"]:
+        return flow_times(self.settings.scoring.flow_times)
+
+    def _to_rows(self, parts: list[Tensor], rows: Rows) -> Float[ndarray, "row *any"]:
+        values = torch.cat(parts).numpy().astype(np.float64)
+        values[~rows.whole_windows(self.settings.window)] = np.nan
+        by_row = to_rows(values, self.settings.window, self.settings.align)
+        by_row[rows.lost] = np.nan
+        return by_row

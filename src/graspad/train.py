@@ -15,6 +15,7 @@ from torch import Tensor
 from graspad.config import Training
 from graspad.core.path import Path
 from graspad.core.spectrum import Spectrum
+from graspad.core.windows import Windows
 from graspad.velocity.field import Field
 
 
@@ -50,23 +51,23 @@ class _Batch:
 
 def train(
     field: Field,
-    rows: Float[Tensor, "row sensor"],
-    held_out: Float[Tensor, "held_out_row sensor"],
+    windows: Windows,
+    held_out: Windows,
     spectrum: Spectrum,
     path: Path,
     settings: Training,
-    window: int,
     seed: int,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> TrainingReport:
-    """Train `field` in place on the windows of `rows`; it ends with the weights that did best on `held_out`.
+    """Train `field` in place on normal windows; it ends with the weights that did best on the `held_out` ones.
 
     Ctrl-C stops early and keeps the best weights so far. The same seed gives the same weights, bit for bit, on one
     machine with the same number of threads.
     """
     generator = torch.Generator().manual_seed(seed)
-    x1 = _spectral_windows(rows, spectrum, window)
-    validation = _validation_set(held_out, spectrum, path, window, settings, seed)
+    # The graph Fourier transform acts on single rows, so x̂1 of all windows is a strided view too.
+    x1 = windows.mixed(spectrum.basis)
+    validation = _validation_set(held_out.mixed(spectrum.basis), spectrum, path, settings, seed)
     per_epoch = math.ceil(len(x1) / settings.batch_size)
     scale = per_epoch if settings.unit == "epochs" else 1
     steps, validate_every = settings.budget * scale, settings.validate_every * scale
@@ -105,13 +106,6 @@ def train(
     return TrainingReport(step, initial_loss, best_loss, best_step, time.perf_counter() - began, interrupted)
 
 
-def _spectral_windows(
-    rows: Float[Tensor, "row sensor"], spectrum: Spectrum, window: int
-) -> Float[Tensor, "window mode length"]:
-    """x̂1 of all windows as a strided view: the graph Fourier transform acts on single rows."""
-    return (rows @ spectrum.basis.to(rows.dtype)).unfold(0, window, 1)
-
-
 def _draw(
     x1: Float[Tensor, "batch mode row"],
     t: Float[Tensor, " batch"],
@@ -127,22 +121,13 @@ def _draw(
     return _Batch(xt=basis @ (alpha * x0 + beta * x1), target=basis @ (d_alpha * x0 + d_beta * x1), t=t)
 
 
-def _validation_set(
-    held_out: Float[Tensor, "held_out_row sensor"],
-    spectrum: Spectrum,
-    path: Path,
-    window: int,
-    settings: Training,
-    seed: int,
-) -> list[_Batch]:
+def _validation_set(held_out: Windows, spectrum: Spectrum, path: Path, settings: Training, seed: int) -> list[_Batch]:
     """Held-out windows with noise and flow times drawn once, so that losses of different steps compare."""
     generator = torch.Generator().manual_seed(seed + 1)
-    x1 = _spectral_windows(held_out, spectrum, window)
-    if settings.validation_windows is not None and len(x1) > settings.validation_windows:
-        x1 = x1[torch.linspace(0, len(x1) - 1, settings.validation_windows).round().long()]
+    x1 = held_out.thinned(settings.validation_windows)
     # Stratified times: every part of the flow counts alike, however few windows there are.
     t = (torch.randperm(len(x1), generator=generator) + torch.rand(len(x1), generator=generator)) / len(x1)
-    pairs = zip(torch.split(x1, settings.batch_size), torch.split(t, settings.batch_size), strict=True)
+    pairs = zip(x1.batches(settings.batch_size), torch.split(t, settings.batch_size), strict=True)
     return [_draw(part, times, spectrum, path, generator) for part, times in pairs]
 
 

@@ -59,17 +59,56 @@ def test_missing_and_unknown_sensors_are_told_by_name():
         table.in_order(["a", "b"])
 
 
+@pytest.mark.parametrize("as_frame", [pd.DataFrame, pl.DataFrame, lambda d: pl.DataFrame(d).to_arrow()])
+def test_missing_values_are_nan_in_every_frame(as_frame):
+    table = Table.of(as_frame({"a": [1.0, None, 3.0], "on": [True, False, True]}))
+    np.testing.assert_array_equal(table.values, [[1, 1], [np.nan, 0], [3, 1]])
+
+
+@pytest.mark.parametrize("as_frame", [pd.DataFrame, pl.DataFrame, lambda d: pl.DataFrame(d).to_arrow()])
+def test_time_may_be_text_or_numbers(as_frame):
+    text = Table.of(as_frame({"when": ["2025-01-01 00:00:00", "2025-01-01 00:01:00"], "a": [1.0, 2.0]}))
+    assert (text.time, text.sensors) == ("when", ("a",))
+    assert np.diff(text.timestamps) == np.timedelta64(60, "s")
+    numbers = Table.of(as_frame({"Timestamp": [5, 6], "a": [1.0, 2.0]}))
+    assert (numbers.time, numbers.sensors) == ("Timestamp", ("a",))
+
+
+def test_a_date_index_is_the_clock():
+    table = Table.of(pd.DataFrame({"a": [1, 2, 3]}, index=TIMES))
+    assert table.time is None
+    assert table.timestamps.tolist() == TIMES.to_numpy().tolist()
+
+
+def test_columns_can_be_left_out():
+    frame = pl.DataFrame({"a": [1.0], "is_anomaly": [0]})
+    assert Table.of(frame, drop=["is_anomaly"]).sensors == ("a",)
+    with pytest.raises(InputError, match="no column 'label' to drop"):
+        Table.of(frame, drop=["label"])
+
+
+def clocked(*times: str) -> pd.DataFrame:
+    return pd.DataFrame({"when": pd.to_datetime(list(times)), "a": range(len(times))})
+
+
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
         (np.zeros(5), r"two dimensions.*Got shape \(5,\)"),
         (np.array([["a"]]), "hold real numbers"),
-        ([[1, 2]], "pandas, polars or pyarrow table or a 2-D numpy array"),
-        (pa.table({"a": [1], "name": ["x"]}), "column 'name' holds String, not numbers"),
-        (pd.DataFrame({"t": TIMES, "u": TIMES, "a": 1}), r"2 date-time columns: \['t', 'u'\]"),
+        ([[1, 2]], "pandas, polars or pyarrow table, a 2-D numpy array"),
+        (
+            pa.table({"a": [1], "name": ["x"]}),
+            "column 'name' holds text such as 'x', which is neither a number nor a time",
+        ),
+        (pl.DataFrame({"a": [[1, 2]]}), r"column 'a' holds List\(Int64\), not numbers"),
+        (pd.DataFrame({"t": TIMES, "u": TIMES, "a": 1}), r"2 time columns: \['t', 'u'\]"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "several columns named 'a'"),
+        (clocked("2025-01-01", "2025-01-03", "2025-01-02"), r"Time goes back from row 1 .*to row 2.*Sort the rows"),
+        (clocked("2025-01-01", "2025-01-02", "2025-01-02"), "Rows 1 and 2 have the same time.*Keep one row"),
+        (clocked("2025-01-01", "NaT", "2025-01-02"), "time in row 1 is missing"),
     ],
-    ids=["1-d", "text array", "list", "text column", "two times"],
 )
 def test_wrong_tables_are_refused(wrong, told):
     with pytest.raises(InputError, match=told):
-        Table.of(wrong)
+        Table.of(wrong).check_time()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -22,10 +22,9 @@ class Levels:
     by_sensor: Float[Tensor, " sensor"]
 
     @classmethod
-    def of(cls, held_out: Iterable[Shares]) -> Levels:
-        """Measure the levels on held-out normal windows."""
-        shares = torch.cat([part.by_sensor for part in held_out])
-        return cls(torch.quantile(shares.to(torch.float64), _QUANTILE, dim=0).to(torch.float32))
+    def of(cls, by_sensor: Float[Tensor, "window sensor"]) -> Levels:
+        """Measure the levels on the shares of held-out normal windows."""
+        return cls(torch.from_numpy(np.quantile(by_sensor.numpy(), _QUANTILE, axis=0)).to(torch.float32))
 
     def apply(self, shares: Shares) -> Shares:
         """The log-excess Σ_n log(1 + max(z_n − 1, 0)), z_n the share of sensor n in units of its level.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from graspad.core.path import Path
@@ -87,15 +87,18 @@ def window_shares(
     rows: Float[Tensor, "row sensor"],
     stations: list[Station],
     bands: Int[Tensor, " mode"] | None = None,
+    filled: Bool[Tensor, "row sensor"] | None = None,
     batch: int = 32,
 ) -> Iterator[Shares]:
     """Score every window of a table, `batch` windows at a time; splits by band only if `bands` is given.
 
-    Windows are strided views of the filtered rows: memory does not grow with the table.
+    Windows are strided views of the filtered rows: memory does not grow with the table. The residual of a `filled`
+    value counts as zero.
     """
     window = stations[0].source_states.shape[-1]
     for start in range(0, len(rows) - window + 1, batch):
-        yield _shares(velocity, rows[start : start + batch + window - 1], stations, bands)
+        part = slice(start, start + batch + window - 1)
+        yield _shares(velocity, rows[part], stations, bands, None if filled is None else filled[part])
 
 
 def _shares(
@@ -103,6 +106,7 @@ def _shares(
     rows: Float[Tensor, "row sensor"],
     stations: list[Station],
     bands: Int[Tensor, " mode"] | None,
+    filled: Bool[Tensor, "row sensor"] | None,
 ) -> Shares:
     _, n_sensors, window = stations[0].source_states.shape
     n_windows = len(rows) - window + 1
@@ -114,6 +118,8 @@ def _shares(
         t = torch.full((n_windows,), station.t)
         for source_state, source_target in zip(station.source_states, station.source_targets, strict=True):
             residual = velocity(data_states + source_state, t) - data_targets - source_target
+            if filled is not None:
+                residual = residual.masked_fill(filled.unfold(0, window, 1), 0.0)
             by_sensor += (station.weighted_filter @ residual).square().sum(dim=-1)
             if by_band is not None and bands is not None:
                 by_band[:, index].index_add_(1, bands, (station.weighted_basis @ residual).square().sum(dim=-1))

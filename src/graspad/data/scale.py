@@ -8,6 +8,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+_PART = 65_536
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -18,16 +20,20 @@ class Scale:
 
     @classmethod
     def of(cls, rows: Float[ndarray, "row sensor"]) -> Scale:
-        """Measure the training rows; a sensor that never moved keeps its unit (its spread is taken as 1).
+        """Measure the training rows, missing values apart; a sensor that never moved keeps its unit (its spread is 1).
 
         >>> Scale.of(np.array([[1.0, 5.0], [3.0, 5.0]])).std
         array([1., 1.])
         """
-        mean, std = rows.mean(axis=0), rows.std(axis=0)
+        mean, std = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
         # Rounding gives a constant column a tiny spread; relative to its size that is still nothing.
-        moved = (np.ptp(rows, axis=0) > 0) & (std > 1e-12 * np.abs(mean))
+        moved = (np.nanmax(rows, axis=0) > np.nanmin(rows, axis=0)) & (std > 1e-12 * np.abs(mean))
         return cls(mean, np.where(moved, std, 1.0))
 
     def apply(self, rows: Float[ndarray, "row sensor"]) -> Float[ndarray, "row sensor"]:
-        """Scaled rows in float32, as the networks take them."""
-        return ((rows - self.mean) / self.std).astype(np.float32)
+        """Scaled rows in float32, as the fields take them; a part at a time, since the table may be large."""
+        scaled = np.empty(rows.shape, dtype=np.float32)
+        for start in range(0, len(rows), _PART):
+            part = slice(start, start + _PART)
+            scaled[part] = (rows[part] - self.mean) / self.std
+        return scaled

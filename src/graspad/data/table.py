@@ -1,45 +1,65 @@
-"""Any data frame or array in; as many rows out, in the same order, with the same index and of the same type."""
+"""Any data frame, array or file in; as many rows out, in the same order, with the same index and of the same type."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from numpy import ndarray
 
+from graspad.data.files import read_frame
 from graspad.errors import InputError
+
+# A column of numbers with one of these names is a clock, not a sensor.
+_CLOCK_NAMES = {"timestamp", "time", "datetime", "date", "ts"}
 
 
 @dataclass(frozen=True)
 class Table:
-    """Sensor values as one float64 array, with what is needed to answer in the caller's own type."""
+    """Sensor values as one float64 array (NaN = missing), with what is needed to answer in the caller's own type."""
 
     values: Float[ndarray, "row sensor"]
     sensors: tuple[str, ...]
-    time: str | None
+    timestamps: Shaped[ndarray, " row"] | None
+    time: str | None  # the column that holds the timestamps; None if they are the index, or if there are none
     native: Any
 
     @classmethod
-    def of(cls, data: Any) -> Table:
-        """Read a pandas, polars or pyarrow table or a 2-D numpy array; a date-time column is kept apart as time.
+    def of(cls, data: Any, drop: Collection[str] = ()) -> Table:
+        """Read a pandas, polars or pyarrow table, a 2-D numpy array or a CSV or Parquet file; leave out columns `drop`.
+
+        The time column is the one that holds date-times, text that reads as date-times, or numbers under a name such
+        as "timestamp". All other columns are sensors.
 
         >>> Table.of(np.zeros((3, 2))).sensors
         ('0', '1')
         """
+        if isinstance(data, Table):
+            return data
         if isinstance(data, np.ndarray):
             return cls._of_array(data)
+        if isinstance(data, str | os.PathLike):
+            data = read_frame(data)
         try:
             frame = nw.from_native(data, eager_only=True)
         except TypeError:
             raise InputError(
-                "The data must be a pandas, polars or pyarrow table or a 2-D numpy array of rows × sensors. "
-                f"Got {type(data).__module__}.{type(data).__name__}."
+                "The data must be a pandas, polars or pyarrow table, a 2-D numpy array of rows × sensors, "
+                f"or the path of a CSV or Parquet file. Got {type(data).__module__}.{type(data).__name__}."
             ) from None
-        return cls._of_frame(frame, data)
+        except nw.exceptions.DuplicateError:
+            names = [str(name) for name in data.columns]
+            repeated = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"There are several columns named {repeated!r}. Rename or drop all but one.") from None
+        unknown = [name for name in drop if name not in frame.columns]
+        if unknown:
+            raise InputError(f"There is no column {unknown[0]!r} to drop. The columns are {list(frame.columns)}.")
+        return cls._of_frame(frame.drop(list(drop)))
 
     @classmethod
     def _of_array(cls, data: ndarray) -> Table:
@@ -49,23 +69,25 @@ class Table:
                 f"Got shape {data.shape} of {data.dtype}."
             )
         names = tuple(str(index) for index in range(data.shape[1]))
-        return cls(data.astype(np.float64), names, None, None)
+        return cls(data.astype(np.float64), names, None, None, None)
 
     @classmethod
-    def _of_frame(cls, frame: nw.DataFrame[Any], native: object) -> Table:
-        times = [name for name, kind in frame.schema.items() if kind.is_temporal()]
-        sensors = [name for name in frame.columns if name not in times]
-        wrong = [name for name in sensors if not (frame.schema[name].is_numeric() or frame.schema[name] == nw.Boolean)]
-        if wrong:
-            raise InputError(
-                f"The column {wrong[0]!r} holds {frame.schema[wrong[0]]}, not numbers. "
-                "Drop it, or turn it into numbers or date-times before you give it to graspad."
-            )
-        if len(times) > 1:
-            raise InputError(f"There are {len(times)} date-time columns: {times}. Keep one and drop the others.")
-        columns = [frame.get_column(name).cast(nw.Float64).to_numpy() for name in sensors]
-        values = np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
-        return cls(values, tuple(str(name) for name in sensors), times[0] if times else None, native)
+    def _of_frame(cls, frame: nw.DataFrame[Any]) -> Table:
+        clocks = {name: clock for name in frame.columns if (clock := _clock(frame.get_column(name))) is not None}
+        if len(clocks) > 1:
+            raise InputError(f"There are {len(clocks)} time columns: {list(clocks)}. Keep one and drop the others.")
+        sensors = [name for name in frame.columns if name not in clocks]
+        values = np.empty((len(frame), len(sensors)))
+        for place, name in enumerate(sensors):
+            values[:, place] = _numbers(frame.get_column(name))
+        time = next(iter(clocks), None)
+        timestamps = clocks[time] if time else _index_clock(frame)
+        return cls(values, tuple(str(name) for name in sensors), timestamps, time, nw.to_native(frame))
+
+    def check_time(self) -> None:
+        """Refuse rows that are not in time order: windows would make no sense."""
+        if self.timestamps is not None:
+            _check_clock(self.timestamps)
 
     def give_back(self, columns: Mapping[str, ndarray]) -> Any:
         """The columns as a table like the one that came in; for a numpy array, as a structured array."""
@@ -101,3 +123,52 @@ class Table:
                 + (f" Not known: {extra}; drop them." if extra else "")
             )
         return self.values[:, [self.sensors.index(name) for name in sensors]]
+
+
+def _clock(column: nw.Series[Any]) -> ndarray | None:
+    """The column as timestamps, or None if it is not a clock."""
+    if column.dtype.is_temporal():
+        return column.to_numpy()
+    if column.dtype.is_numeric():
+        return column.to_numpy() if str(column.name).casefold() in _CLOCK_NAMES else None
+    if column.dtype in (nw.String, nw.Categorical, nw.Object):
+        try:
+            return column.cast(nw.String).str.to_datetime().to_numpy()
+        except Exception:  # each backend has its own error for text that is no date-time
+            example = next((value for value in column.to_list() if value is not None), None)
+            raise InputError(
+                f"The column {column.name!r} holds text such as {example!r}, which is neither a number nor a time. "
+                "Drop it, or write numbers, or times as YYYY-MM-DD HH:MM:SS."
+            ) from None
+    return None
+
+
+def _numbers(column: nw.Series[Any]) -> ndarray:
+    if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
+        raise InputError(
+            f"The column {column.name!r} holds {column.dtype}, not numbers. Drop it, or turn it into numbers."
+        )
+    return column.cast(nw.Float64).to_numpy()
+
+
+def _index_clock(frame: nw.DataFrame[Any]) -> ndarray | None:
+    index = nw.maybe_get_index(frame)
+    return np.asarray(index) if index is not None and np.issubdtype(index.dtype, np.datetime64) else None
+
+
+def _check_clock(timestamps: Shaped[ndarray, " row"]) -> None:
+    empty = np.flatnonzero(np.isnat(timestamps) if timestamps.dtype.kind == "M" else timestamps != timestamps)
+    if len(empty):
+        raise InputError(f"The time in row {empty[0]} is missing ({len(empty)} such rows). Drop these rows.")
+    back = np.flatnonzero(timestamps[1:] < timestamps[:-1])
+    if len(back):
+        raise InputError(
+            f"Time goes back from row {back[0]} ({timestamps[back[0]]}) to row {back[0] + 1} "
+            f"({timestamps[back[0] + 1]}). Sort the rows by time first."
+        )
+    same = np.flatnonzero(timestamps[1:] == timestamps[:-1])
+    if len(same):
+        raise InputError(
+            f"Rows {same[0]} and {same[0] + 1} have the same time, {timestamps[same[0]]} ({len(same)} such pairs). "
+            "Keep one row for each time."
+        )

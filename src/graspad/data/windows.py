@@ -6,7 +6,7 @@ Window w covers the rows w … w+R−1. A table of n rows has n−R+1 windows.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from graspad.config import Align
@@ -18,15 +18,16 @@ def to_rows(values: Float[ndarray, "window *any"], window: int, align: Align) ->
 
 
 def overlap(values: Float[ndarray, "window *any"], window: int) -> Float[ndarray, "row *any"]:
-    """Each row gets the mean over the windows that cover it.
+    """Each row gets the mean over the windows that cover it; windows that are NaN do not count.
 
     >>> overlap(np.array([1.0, 2.0, 6.0]), window=2)
     array([1. , 1.5, 4. , 6. ])
     """
     margin = [(window - 1, window - 1)] + [(0, 0)] * (values.ndim - 1)
-    sums = _sliding_sum(np.pad(values.astype(np.float64), margin), window)
-    covering = _sliding_sum(np.pad(np.ones(len(values)), margin[:1]), window)
-    return sums / covering.reshape(-1, *[1] * (values.ndim - 1))
+    known = ~np.isnan(values)
+    sums = _sliding_sum(np.pad(np.where(known, values, 0.0), margin), window)
+    covering = _sliding_sum(np.pad(known.astype(np.float64), margin), window)
+    return np.where(covering > 0, sums / np.maximum(covering, 1), np.nan)
 
 
 def causal(values: Float[ndarray, "window *any"], window: int) -> Float[ndarray, "row *any"]:
@@ -37,6 +38,11 @@ def causal(values: Float[ndarray, "window *any"], window: int) -> Float[ndarray,
     """
     warm_up = np.full((window - 1, *values.shape[1:]), np.nan)
     return np.concatenate([warm_up, values.astype(np.float64)])
+
+
+def count_in_windows(flags: Bool[ndarray, " row"], window: int) -> Float[ndarray, " window"]:
+    """How many flagged rows each window holds."""
+    return _sliding_sum(flags.astype(np.float64), window)
 
 
 def _sliding_sum(values: Float[ndarray, "row *any"], width: int) -> Float[ndarray, "sum *any"]:

@@ -16,12 +16,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from graspad.core.path import Path, PathPoint
 from graspad.core.score import Shares
 from graspad.core.spectrum import Spectrum
+from graspad.core.windows import Windows
 from graspad.velocity.field import Field, FlowTime, State
 
 # Windows handled at once in a product with the covariance, which is never formed: memory stays at N·R·rank.
@@ -92,16 +93,14 @@ class GaussianField(Field):
         self.spectrum, self.path = spectrum, path
 
     @classmethod
-    def of(
-        cls, rows: Float[Tensor, "row sensor"], spectrum: Spectrum, path: Path, window: int, rank: int, ridge: float
-    ) -> GaussianField:
-        """Estimate mean and covariance from the windows of normal rows.
+    def of(cls, windows: Windows, spectrum: Spectrum, path: Path, rank: int, ridge: float) -> GaussianField:
+        """Estimate mean and covariance from normal windows.
 
         The `rank` largest principal directions are kept; the variance of the others is spread evenly, and `ridge` is
         added to every direction: the smallest deviation, in units of each sensor's spread, that counts as one.
         """
-        windows = (rows @ spectrum.basis.to(rows.dtype)).unfold(0, window, 1)
-        mean = windows.mean(dim=0)
+        windows = windows.mixed(spectrum.basis)
+        mean = sum(part.sum(dim=0) for part in windows.batches(_CHUNK)) / torch.tensor(float(len(windows)))
         size, rank = mean.numel(), min(rank, mean.numel())
         variances, directions, total = _principal_directions(windows, mean, rank)
         rest = max(total - float(variances.sum()), 0.0) / max(size - rank, 1)
@@ -148,20 +147,28 @@ class GaussianField(Field):
         rows: Float[Tensor, "row sensor"],
         stations: list[Station],
         bands: Int[Tensor, " mode"] | None = None,
-        batch: int = 256,
+        filled: Bool[Tensor, "row sensor"] | None = None,
+        batch: int = 32,
     ) -> Iterator[Shares]:
-        """The score of every window, exactly averaged over all sources, `batch` windows at a time."""
+        """The score of every window, exactly averaged over all sources, `batch` windows at a time.
+
+        The residual of a `filled` value counts as zero, as in the sampled score.
+        """
         basis = self.spectrum.basis.to(torch.float32)
         mean = basis @ self.mean
         windows = rows.unfold(0, mean.shape[1], 1)
-        for part in torch.split(windows, batch):
-            centred = part - mean
+        for start in range(0, len(windows), batch):
+            part = slice(start, start + batch)
+            hidden = None if filled is None else filled.unfold(0, mean.shape[1], 1)[part]
+            centred = windows[part] - mean
             flat = centred.flatten(1)
             by_sensor = torch.zeros(centred.shape[:2])
-            by_band = None if bands is None else torch.zeros(len(part), len(stations), int(bands.max()) + 1)
+            by_band = None if bands is None else torch.zeros(len(centred), len(stations), int(bands.max()) + 1)
             for index, station in enumerate(stations):
                 residual = (station.local @ centred).flatten(1)
                 residual = torch.addmm(residual, flat @ station.inward, station.outward, alpha=-1).view_as(centred)
+                if hidden is not None:
+                    residual = residual.masked_fill(hidden, 0.0)
                 by_sensor += residual.square().sum(dim=-1) + station.noise_by_sensor
                 if by_band is not None and bands is not None:
                     energy = (basis.T @ residual).square().sum(dim=-1) + station.noise_by_mode
@@ -173,7 +180,7 @@ class GaussianField(Field):
 
 
 def _principal_directions(
-    windows: Float[Tensor, "window mode length"], mean: Float[Tensor, "mode length"], rank: int
+    windows: Windows, mean: Float[Tensor, "mode length"], rank: int
 ) -> tuple[Float[Tensor, " rank"], Float[Tensor, "entry rank"], float]:
     """The `rank` largest variances of the windows, their directions and the total variance (subspace iteration)."""
     size, total = mean.numel(), 0.0
@@ -182,9 +189,9 @@ def _principal_directions(
     image = found
     for _ in range(_PASSES + 1):
         found = torch.linalg.qr(image).Q
-        narrow = found.to(windows.dtype)
+        narrow = found.to(mean.dtype)
         image, total = torch.zeros_like(found), 0.0
-        for part in torch.split(windows, _CHUNK):
+        for part in windows.batches(_CHUNK):
             centred = (part - mean).flatten(1)
             image += centred.T @ (centred @ narrow)
             total += float(centred.square().sum(dtype=torch.float64))

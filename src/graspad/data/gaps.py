@@ -1,0 +1,53 @@
+"""Missing values: short gaps are filled forward, longer ones make rows that get no score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray
+
+from graspad.data.windows import count_in_windows
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Values without holes, and what is known of the holes that were there.
+
+    A filled value is not an observation: its residual counts as zero, and its row raises no alarm. A `lost` row lies in
+    a longer gap; no window that holds one is scored.
+    """
+
+    values: Float[ndarray, "row sensor"]
+    filled: Bool[ndarray, "row sensor"] | None  # None where nothing was missing
+    lost: Bool[ndarray, " row"]
+
+    @classmethod
+    def of(cls, values: Float[ndarray, "row sensor"], limit: int) -> Rows:
+        """Repeat a sensor's last value for up to `limit` missing rows; rows with a longer gap are lost.
+
+        A stream cannot know how long a gap will be, so the first `limit` rows of a longer one are filled too.
+
+        >>> rows = Rows.of(np.array([[1.0], [np.nan], [np.nan], [4.0]]), limit=1)
+        >>> rows.values.ravel().tolist(), rows.lost.tolist()
+        ([1.0, 1.0, 1.0, 4.0], [False, False, True, False])
+        """
+        missing = np.isnan(values)
+        if not missing.any():
+            return cls(values, None, np.zeros(len(values), dtype=bool))
+        row = np.arange(len(values))[:, None]
+        last = np.maximum.accumulate(np.where(missing, -1, row), axis=0)
+        carried = np.take_along_axis(values, np.maximum(last, 0), axis=0)
+        # Before the first observation there is nothing to repeat; the row is lost, its value only has to be finite.
+        return cls(
+            np.where(last >= 0, carried, 0.0), missing, ((row - last > limit) | ((last < 0) & missing)).any(axis=1)
+        )
+
+    def part(self, rows: slice) -> Rows:
+        """Some of the rows."""
+        return Rows(self.values[rows], None if self.filled is None else self.filled[rows], self.lost[rows])
+
+    def whole_windows(self, window: int) -> Bool[ndarray, " window"]:
+        """Which windows hold no lost row."""
+        return count_in_windows(self.lost, window) == 0

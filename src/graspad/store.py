@@ -1,0 +1,215 @@
+"""A fitted detector as one file: safetensors with a JSON manifest in its header. No pickle, so no file can run code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+import torch
+from pydantic import BaseModel, ConfigDict, ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import load as from_bytes
+from safetensors.torch import save as to_bytes
+from torch import Tensor
+
+import graspad
+from graspad.alarms.threshold import Threshold
+from graspad.config import Settings
+from graspad.core.calibrate import Levels
+from graspad.core.graph import Adjacency
+from graspad.core.path import Path as FlowPath
+from graspad.core.spectrum import Spectrum
+from graspad.data.scale import Scale
+from graspad.errors import InvalidSettingError, ModelFileError
+from graspad.model import Model
+from graspad.train import TrainingReport
+from graspad.velocity.field import Field, build
+from graspad.velocity.gaussian import GaussianField
+
+FORMAT_VERSION: Final = 1
+FilePath = str | os.PathLike[str]
+
+# How every file begins, in all format versions. The checksum is that of the whole file with zeros in its own place.
+_BEGINNING = re.compile(
+    rb'.{8}\{"__metadata__":\{"manifest":"\{\\"format\\":\\"graspad-model\\",\\"sha256\\":\\"([0-9a-f]{64})', re.DOTALL
+)
+_BLANK = "0" * 64
+_NORMAL = "threshold.normal_scores"
+_AGAIN = "Copy it again from where it was saved, or fit and save the model again."
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a file holds: the parts of a fitted detector and the parameters it was made with."""
+
+    model: Model
+    threshold: Threshold
+    report: TrainingReport | None
+    parameters: Mapping[str, Any]
+
+
+class _Manifest(BaseModel):
+    # The fields stand in the file in this order, under one key: safetensors writes several keys in random order.
+    model_config = ConfigDict(extra="forbid")
+
+    format: Literal["graspad-model"] = "graspad-model"
+    sha256: str = _BLANK
+    format_version: Literal[1] = FORMAT_VERSION
+    library_version: str = graspad.__version__
+    sensors: tuple[str, ...]
+    settings: Settings
+    parameters: dict[str, Settings | bool | int | float | str | None]
+    false_alarms: float
+    training: TrainingReport | None
+
+
+def save(saved: Saved, path: FilePath) -> None:
+    """Write the file all at once: a reader finds the old model or the new one, never half of one."""
+    model, threshold = saved.model, saved.threshold
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in saved.parameters.items()}
+    if not isinstance(plain.get("graph"), str | None):
+        del plain["graph"]  # A matrix or pairs of names: the adjacency is stored anyway, and takes its place in load.
+    manifest = _Manifest(
+        sensors=model.sensors,
+        settings=model.settings,
+        parameters=plain,
+        false_alarms=threshold.false_alarms,
+        training=saved.report,
+    )
+    tensors = {f"field.{name}": tensor for name, tensor in model.field.state_dict().items()} | {
+        "scale.mean": torch.from_numpy(model.scale.mean),
+        "scale.std": torch.from_numpy(model.scale.std),
+        "adjacency": torch.from_numpy(model.adjacency),
+        "eigenvalues": model.spectrum.eigenvalues,
+        "basis": model.spectrum.basis,
+        "sources": model.sources,
+        _NORMAL: torch.from_numpy(threshold.normal_scores),
+    }
+    if model.levels is not None:
+        tensors["levels"] = model.levels.by_sensor
+    tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    try:
+        _assemble(manifest, tensors, plain)  # What load would refuse must fail now, not when the model is needed.
+    except ValueError as error:
+        raise ModelFileError.of(path, f"is not written: {error}", "Check the data and fit again.") from None
+    _write(_pack(manifest.model_dump(mode="json"), tensors), path)
+
+
+def load(path: FilePath, known_parameters: Collection[str]) -> Saved:
+    """Read a file that `save` wrote; anything else, damaged, foreign or too new, is a ModelFileError."""
+    try:
+        with open(path, "rb") as file:
+            # A foreign file may be huge: its beginning is enough to refuse it.
+            data = file.read(256)
+            data += file.read() if _BEGINNING.match(data) else b""
+    except FileNotFoundError:
+        raise ModelFileError.of(path, "does not exist", "Check the path; GraspDetector.save makes one.") from None
+    except OSError as error:
+        raise ModelFileError.of(path, f"cannot be read: {error.strerror or error}", "Check the path.") from None
+    found = _BEGINNING.match(data)
+    if found is None:
+        told = "is not a graspad model, or its beginning is damaged"
+        raise ModelFileError.of(path, told, "Give a file that GraspDetector.save wrote.")
+    blanked = data[: found.start(1)] + _BLANK.encode() + data[found.end(1) :]
+    if _checksum(blanked) != found[1]:
+        raise ModelFileError.of(path, "is damaged: its content does not match its checksum", _AGAIN)
+    try:
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        manifest = json.loads(header["__metadata__"]["manifest"])
+        version, library = manifest["format_version"], manifest["library_version"]
+        if version <= FORMAT_VERSION:
+            return _assemble(_Manifest.model_validate(manifest), from_bytes(data), known_parameters)
+    except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError, OverflowError) as error:
+        why = InvalidSettingError.from_pydantic(error) if isinstance(error, ValidationError) else error
+        raise ModelFileError.of(path, f"does not hold a whole model: {why}", _AGAIN) from None
+    told = f"has format {version}, but graspad {graspad.__version__} reads formats up to {FORMAT_VERSION}"
+    raise ModelFileError.of(path, told, f"Install graspad {library} or newer: pip install --upgrade graspad.")
+
+
+def _pack(manifest: dict[str, Any], tensors: dict[str, Tensor]) -> bytes:
+    data = to_bytes(tensors, {"manifest": json.dumps(manifest, separators=(",", ":"))})
+    return data.replace(_BLANK.encode(), _checksum(data), 1)
+
+
+def _checksum(data: bytes) -> bytes:
+    return hashlib.sha256(data).hexdigest().encode()
+
+
+def _write(data: bytes, path: FilePath) -> None:
+    target = Path(os.path.realpath(path))  # Through a link, as an ordinary write would go.
+    temporary = target.parent / f".{secrets.token_hex(8)}.tmp"
+    try:
+        try:
+            with open(temporary, "xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        told = f"is not written: {error.strerror or error}"
+        raise ModelFileError.of(path, told, "Check the folder and its free space; an older file is kept.") from None
+
+
+def _assemble(manifest: _Manifest, tensors: dict[str, Tensor], known_parameters: Collection[str]) -> Saved:
+    if unknown := sorted(manifest.parameters.keys() - known_parameters):
+        raise ValueError(f"it sets {unknown[0]!r}, which graspad {graspad.__version__} does not know")
+    _check(tensors, _expected(manifest, tensors))
+    # Copies lie in memory as torch lays out its own, and that can decide the last bit of a matrix product.
+    tensors = {name: tensor.clone() for name, tensor in tensors.items()}
+    adjacency = tensors["adjacency"].numpy()
+    spectrum = Spectrum(tensors["eigenvalues"], tensors["basis"])
+    field = _empty_field(manifest.settings, adjacency, spectrum)
+    field.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("field.")})
+    field.eval()
+    scale = Scale(tensors["scale.mean"].numpy(), tensors["scale.std"].numpy())
+    levels = Levels(tensors["levels"]) if "levels" in tensors else None
+    model = Model(manifest.settings, manifest.sensors, scale, adjacency, spectrum, tensors["sources"], field, levels)
+    threshold = Threshold(tensors[_NORMAL].numpy(), manifest.false_alarms)
+    return Saved(model, threshold, manifest.training, {"graph": adjacency.copy()} | manifest.parameters)
+
+
+def _empty_field(settings: Settings, adjacency: Adjacency, spectrum: Spectrum) -> Field:
+    """A field of the right shape, for load_state_dict to fill."""
+    n, window, network = len(adjacency), settings.window, settings.network
+    if network.kind != "gaussian":
+        return build(network, n, window, adjacency, seed=0)
+    factor = torch.zeros(n, window, min(network.rank, n * window))
+    return GaussianField(torch.zeros(n, window), factor, 0.0, spectrum, FlowPath.of(spectrum, settings.tau))
+
+
+def _expected(manifest: _Manifest, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors of the shapes and types that the settings ask for; on the meta device absurd ones cost no memory."""
+    n, settings = len(manifest.sensors), manifest.settings
+    normal = tensors[_NORMAL].numel() if _NORMAL in tensors else 0
+    shapes = {"scale.mean": (n,), "scale.std": (n,), "eigenvalues": (n,), "basis": (n, n), _NORMAL: (normal,)}
+    with torch.device("meta"):
+        expected = {name: torch.empty(shape, dtype=torch.float64) for name, shape in shapes.items()}
+        expected["adjacency"] = torch.empty(n, n, dtype=torch.bool)
+        expected["sources"] = torch.empty(settings.scoring.sources, n, settings.window)
+        if settings.scoring.calibrate:
+            expected["levels"] = torch.empty(n)
+        spectrum = Spectrum(expected["eigenvalues"], expected["basis"])
+        field = _empty_field(settings, np.zeros((n, n), dtype=bool), spectrum)
+    return expected | {f"field.{name}": tensor for name, tensor in field.state_dict().items()}
+
+
+def _check(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    if wrong := sorted(tensors.keys() ^ expected.keys()):
+        raise ValueError(f"the tensor {wrong[0]!r} is {'not expected' if wrong[0] in tensors else 'missing'}")
+    for name, tensor in tensors.items():
+        wanted, got = ((tuple(each.shape), each.dtype) for each in (expected[name], tensor))
+        if wanted != got:
+            raise ValueError(f"the tensor {name!r} is {got}, but the settings ask for {wanted}")
+        # A normal score may be infinite where held-out data overflowed; nothing else may.
+        if (tensor.isnan() if name == _NORMAL else ~tensor.isfinite()).any():
+            raise ValueError(f"the tensor {name!r} holds NaN or infinite values")

@@ -1,0 +1,48 @@
+"""From a scored table to the plain data a report is drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from graspad.core.graph import count_edges
+from graspad.data.table import Table
+from graspad.detector import GraspDetector
+from graspad.explain import Explanation
+from graspad.report.data import ReportData, Truth
+
+
+def report_data(
+    detector: GraspDetector,
+    table: Table,
+    explanation: Explanation,
+    title: str,
+    source: str,
+    units: Mapping[str, str] | None = None,
+    descriptions: Mapping[str, str] | None = None,
+    truth: tuple[Truth, ...] = (),
+) -> ReportData:
+    """What the report shows of a table that `detector` has explained; `source` says where the model came from."""
+    model = detector.model_
+    clock = table.timestamps
+    return ReportData(
+        title=title,
+        timestamps=clock if clock is not None and np.issubdtype(clock.dtype, np.datetime64) else None,
+        values=table.in_order(model.sensors),
+        sensors=model.sensors,
+        score=explanation.score,
+        threshold=detector.threshold_.value,
+        false_alarms=f"{detector.false_alarms:.2g} of normal rows",
+        incidents=explanation.incidents,
+        adjacency=model.adjacency,
+        summary={
+            "model": source,
+            "field": model.settings.network.kind,
+            "window": f"{model.settings.window} rows, {model.settings.align}",
+            "graph": f"{count_edges(model.adjacency)} links",
+        },
+        units=dict(units or {}),
+        descriptions=dict(descriptions or {}),
+        truth=truth,
+    )
