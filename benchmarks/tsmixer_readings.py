@@ -22,7 +22,7 @@ import torch
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
 from torch import nn
 
-from graspad.config import PAPER, Network, Scoring, Training
+from graspad.config import PAPER, Velocity, Scoring, Training
 from graspad.core import graph
 from graspad.core.path import Path
 from graspad.core.score import draw_sources
@@ -40,7 +40,7 @@ VARIANTS = (("inside", 0.1), ("time axis", 0.1), ("sensor axis", 0.1), ("sensor 
 class Reading(Field):
     """TSMixer whose hidden state is `height` × `width`; `across` projects over sensors instead of over rows."""
 
-    def __init__(self, settings: Network, n_sensors: int, window: int, where: str) -> None:
+    def __init__(self, settings: Velocity, n_sensors: int, window: int, where: str) -> None:
         super().__init__()
         self.across = where == "sensor axis"
         height = settings.hidden if where == "sensor axis" else n_sensors
@@ -67,12 +67,12 @@ def evaluate(folder: FilePath, series: str, where: str, dropout: float, steps: i
     adjacency = graph.from_data(scaled[:cut].astype(float))
     spectrum = Spectrum.of(adjacency)
     settings = PAPER.override(
-        network=Network(dropout=dropout),
+        velocity=Velocity(dropout=dropout),
         scoring=Scoring(sources=1),
         training=Training(budget=steps, unit="steps", validate_every=100, anneal=True, validation_windows=1024),
     )
     torch.manual_seed(seed)
-    field = Reading(settings.network, scaled.shape[1], settings.window, where)
+    field = Reading(settings.velocity, scaled.shape[1], settings.window, where)
     path = Path.of(spectrum, settings.tau)
     windows, held_out = (
         Windows(torch.from_numpy(part), settings.window, torch.arange(len(part) - settings.window + 1))

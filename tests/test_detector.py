@@ -9,11 +9,11 @@ import pytest
 from sklearn.base import clone
 
 from graspad import PAPER, GraspDetector
-from graspad.config import Network, Training
+from graspad.config import Velocity, Training
 from graspad.errors import GraspError, InputError, InvalidSettingError, NotFittedError
 
 QUICK = PAPER.override(
-    window=10, network=Network(hidden=16), training=Training(budget=20, unit="steps", validate_every=5)
+    window=10, velocity=Velocity(hidden=16), training=Training(budget=20, unit="steps", validate_every=5)
 )
 
 
@@ -97,8 +97,8 @@ def test_parameters_replace_those_of_the_preset():
         plant(300, 0)
     )
     settings = detector.model_.settings
-    assert (settings.window, settings.tau, settings.network.kind, settings.align) == (12, 0.0, "gnn", "causal")
-    assert settings.network.hidden == QUICK.network.hidden
+    assert (settings.window, settings.tau, settings.velocity.kind, settings.align) == (12, 0.0, "gnn", "causal")
+    assert settings.velocity.hidden == QUICK.velocity.hidden
 
 
 def test_graph_can_be_given_random_or_learnt(detector):
@@ -123,7 +123,7 @@ def test_recipe_fits_without_training_and_measures_sensors_by_their_own_level():
 
 def test_paper_preset_holds_the_papers_numbers():
     assert (PAPER.window, PAPER.tau, PAPER.edge_threshold) == (50, 2, 0.5)
-    assert PAPER.network == Network(kind="tsmixer", hidden=128, blocks=2, dropout=0.1, time_features=64)
+    assert PAPER.velocity == Velocity(kind="tsmixer", hidden=128, blocks=2, dropout=0.1, time_features=64)
     training = PAPER.training
     assert (training.budget, training.unit, training.validate_every) == (1500, "epochs", 50)
     assert (training.batch_size, training.learning_rate, training.validation_share) == (256, 1e-3, 0.2)
@@ -136,7 +136,7 @@ def test_paper_preset_holds_the_papers_numbers():
         ({"tau": -1}, r"The 'tau' parameter must be greater than or equal to 0\. Got -1 instead\."),
         ({"window": 1}, "The 'window' parameter must be greater than or equal to 2"),
         ({"align": "centre"}, "The 'align' parameter must be 'overlap' or 'causal'"),
-        ({"field": "lstm"}, r"The 'network\.kind' parameter must be 'gaussian', 'tsmixer', 'gnn' or 'transformer'"),
+        ({"field": "lstm"}, r"The 'velocity\.kind' parameter must be 'gaussian', 'tsmixer', 'gnn' or 'transformer'"),
         ({"false_alarms": 0}, r"The 'false_alarms' parameter must be a share of the rows in the range \(0, 1\)"),
         ({"false_alarms": "often"}, "such as 0.01. Got 'often' instead"),
         ({"preset": "fast"}, r"The 'preset' parameter must be one of \['recipe', 'paper'\]"),

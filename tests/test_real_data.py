@@ -8,10 +8,10 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from graspad import PAPER, RECIPE, GraspDetector
-from graspad.config import Network, Scoring, Training
+from graspad.config import Velocity, Scoring, Training
 
 BRIEF_NETWORK = PAPER.override(
-    network=Network(dropout=0.0),
+    velocity=Velocity(dropout=0.0),
     training=Training(budget=100, unit="steps", validate_every=50, batch_size=64, anneal=True, validation_windows=256),
     scoring=Scoring(sources=1, flow_times=4),
 )

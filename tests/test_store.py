@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from sklearn.base import clone
 
 from graspad import RECIPE, GraspDetector, store
-from graspad.config import Network, Scoring, Training
+from graspad.config import Velocity, Scoring, Training
 from graspad.core.spectrum import Spectrum
 from graspad.errors import GraspError, ModelFileError, NotFittedError
 
@@ -21,7 +21,7 @@ SENSORS = ["flow", "level", "pump", "Öl °C"]
 # Dropout is on: a loaded field that is left in training mode would not give the same bits.
 TINY = RECIPE.override(
     window=8,
-    network=Network(kind="tsmixer", hidden=8, time_features=8, dropout=0.2),
+    velocity=Velocity(kind="tsmixer", hidden=8, time_features=8, dropout=0.2),
     training=Training(budget=30, unit="steps", validate_every=10),
     scoring=Scoring(sources=2, flow_times=3, calibrate=True),
 )
@@ -30,7 +30,7 @@ TINY = RECIPE.override(
 FOLDER = Path(__file__).parent / "golden"
 GOLDEN = {
     FOLDER / "tsmixer-format-1.grasp": TINY.override(scoring=Scoring(sources=2, flow_times=3)),
-    FOLDER / "gaussian-format-1.grasp": TINY.override(network=Network(kind="gaussian", rank=10)),
+    FOLDER / "gaussian-format-1.grasp": TINY.override(velocity=Velocity(kind="gaussian", rank=10)),
 }
 
 
@@ -297,10 +297,10 @@ WEIGHT = "field.project_out.weight"
         (_first("threshold.normal_scores", torch.nan), "normal_scores' holds NaN"),
         (_say("settings", "windows", value=5), r"There is no 'settings\.windows' parameter"),
         (_say("settings", "window", value=9), "the settings ask for"),
-        (_say("settings", "network", "kind", value="lstm"), r"'settings\.network\.kind' parameter must be"),
-        (_say("settings", "network", "kind", value="gnn"), "is missing|is not expected"),
-        (_say("settings", "network", "hidden", value=4 * 10**8), "the settings ask for"),
-        (_say("settings", "network", "hidden", value=4 * 10**30), "does not hold a whole model"),
+        (_say("settings", "velocity", "kind", value="lstm"), r"'settings\.velocity\.kind' parameter must be"),
+        (_say("settings", "velocity", "kind", value="gnn"), "is missing|is not expected"),
+        (_say("settings", "velocity", "hidden", value=4 * 10**8), "the settings ask for"),
+        (_say("settings", "velocity", "hidden", value=4 * 10**30), "does not hold a whole model"),
         (_say("settings", value=None), "'settings' parameter must be"),
         (_say("parameters", "depth", value=3), "it sets 'depth', which graspad .* does not know"),
         (_say("parameters", "preset", value={"windows": 3}), "windows"),
@@ -359,7 +359,7 @@ def make_golden() -> None:
 def test_golden_models_are_still_read_and_score_as_they_did(path):
     expected = json.loads(path.with_suffix(".json").read_text())
     detector = GraspDetector.load(path)
-    assert detector.model_.settings.network.kind == GOLDEN[path].network.kind
+    assert detector.model_.settings.velocity.kind == GOLDEN[path].velocity.kind
     data = pd.DataFrame(expected["rows"], columns=SENSORS)
     out, why = detector.score(data), detector.explain(data)
     # A calibrated share is a difference from the normal level: near 0 only its absolute error is small.

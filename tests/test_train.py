@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from graspad.config import Network, Training
+from graspad.config import Velocity, Training
 from graspad.core.path import Path
 from graspad.core.spectrum import Spectrum
 from graspad.core.windows import Windows
@@ -27,7 +27,7 @@ def problem():
     spectrum = Spectrum.of(adjacency)
 
     def run(settings=QUICK, seed=0, on_progress=lambda progress: None):
-        field = build(Network(hidden=16), SENSORS, WINDOW, adjacency, seed)
+        field = build(Velocity(hidden=16), SENSORS, WINDOW, adjacency, seed)
         path = Path.of(spectrum, 2.0)
         report = train(field, windows(rows[:320]), windows(rows[320:]), spectrum, path, settings, seed, on_progress)
         return field, report
@@ -106,7 +106,7 @@ def test_network_approaches_the_gaussian_oracle():
     rows = rng.multivariate_normal(np.zeros(SENSORS), sensor_covariance, size=6000).astype(np.float32)
     p = Gaussian(np.zeros(SENSORS * window), np.kron(sensor_covariance, np.eye(window)))
     oracle = GaussianOracle(p, spectrum, path, window)
-    field = build(Network(hidden=64, dropout=0.0), SENSORS, window, adjacency, 0)
+    field = build(Velocity(hidden=64, dropout=0.0), SENSORS, window, adjacency, 0)
     settings = Training(budget=600, unit="steps", validate_every=100, anneal=True, learning_rate=3e-3)
     split = torch.from_numpy(rows)
     report = train(field, windows(split[:4000], window), windows(split[4000:], window), spectrum, path, settings, 0)

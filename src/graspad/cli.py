@@ -257,7 +257,7 @@ def _model_facts(detector: GraspDetector) -> dict[str, Any]:
         "edges": count_edges(model.adjacency),
         "window": model.settings.window,
         "align": model.settings.align,
-        "field": model.settings.network.kind,
+        "field": model.settings.velocity.kind,
         "threshold": detector.threshold_.value,
         "false_alarms": detector.false_alarms,
     }

@@ -18,7 +18,7 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Network(_Frozen):
+class Velocity(_Frozen):
     """The velocity field: a network (Appendix C and E.6), or the closed form with its `rank` and `ridge`."""
 
     kind: FieldKind = "tsmixer"
@@ -64,14 +64,14 @@ class Settings(_Frozen):
     edge_threshold: Fraction = 0.5
     align: Align = "overlap"
     gap_limit: Annotated[int, Field(ge=0)] = 5  # missing rows that are filled forward
-    network: Network = Network()
+    velocity: Velocity = Velocity()
     training: Training = Training()
     scoring: Scoring = Scoring()
 
     def override(self, **changes: Any) -> Settings:
         """These settings with some fields changed, checked like new ones; `None` leaves a field as it is.
 
-        >>> PAPER.override(tau=1.0, network=None).tau
+        >>> PAPER.override(tau=1.0, velocity=None).tau
         1.0
         """
         values = dict(self) | {name: value for name, value in changes.items() if value is not None}
@@ -86,7 +86,7 @@ PAPER = Settings()
 RECIPE = PAPER.override(
     # The closed form needs no training. With a network in its place: few steps, in which it does not overfit, so that
     # dropout would only cost held-out loss and time (results/tsmixer_readings.csv).
-    network=Network(kind="gaussian", dropout=0.0),
+    velocity=Velocity(kind="gaussian", dropout=0.0),
     training=Training(budget=1500, unit="steps", validate_every=100, anneal=True, validation_windows=1024),
     scoring=Scoring(flow_times=5, calibrate=True),
 )

@@ -107,13 +107,13 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         self, learning: Rows, held_out: Rows, adjacency: graphs.Adjacency, spectrum: Spectrum, settings: Settings
     ) -> Field:
         """The velocity field of normal rows: in closed form, or a network trained on them."""
-        path, network, window = Path.of(spectrum, settings.tau), settings.network, settings.window
+        path, velocity, window = Path.of(spectrum, settings.tau), settings.velocity, settings.window
         windows = _whole_windows(learning, window, "first 80 %")
         held_out_windows = _whole_windows(held_out, window, "last 20 %")
         self.training_report_: TrainingReport | None = None
-        if network.kind == "gaussian":
-            return GaussianField.of(windows, spectrum, path, network.rank, network.ridge)
-        field = build(network, learning.values.shape[1], window, adjacency, self.seed)
+        if velocity.kind == "gaussian":
+            return GaussianField.of(windows, spectrum, path, velocity.rank, velocity.ridge)
+        field = build(velocity, learning.values.shape[1], window, adjacency, self.seed)
         with training_bar(self.progress) as on_progress:
             self.training_report_ = train(
                 field, windows, held_out_windows, spectrum, path, settings.training, self.seed, on_progress
@@ -195,8 +195,8 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.preset, Settings) and self.preset not in PRESETS:
             raise InvalidSettingError.of("preset", f"be one of {list(PRESETS)} or a graspad.Settings", self.preset)
         preset = self.preset if isinstance(self.preset, Settings) else PRESETS[self.preset]
-        network = None if self.field is None else dict(preset.network) | {"kind": self.field}
-        return preset.override(window=self.window, tau=self.tau, align=self.align, network=network)
+        velocity = None if self.field is None else dict(preset.velocity) | {"kind": self.field}
+        return preset.override(window=self.window, tau=self.tau, align=self.align, velocity=velocity)
 
     def _adjacency(
         self, scaled: Float[ndarray, "row sensor"], sensors: tuple[str, ...], settings: Settings

@@ -180,10 +180,10 @@ def _assemble(manifest: _Manifest, tensors: dict[str, Tensor], known_parameters:
 
 def _empty_field(settings: Settings, adjacency: Adjacency, spectrum: Spectrum) -> Field:
     """A field of the right shape, for load_state_dict to fill."""
-    n, window, network = len(adjacency), settings.window, settings.network
-    if network.kind != "gaussian":
-        return build(network, n, window, adjacency, seed=0)
-    factor = torch.zeros(n, window, min(network.rank, n * window))
+    n, window, velocity = len(adjacency), settings.window, settings.velocity
+    if velocity.kind != "gaussian":
+        return build(velocity, n, window, adjacency, seed=0)
+    factor = torch.zeros(n, window, min(velocity.rank, n * window))
     return GaussianField(torch.zeros(n, window), factor, 0.0, spectrum, FlowPath.of(spectrum, settings.tau))
 
 

@@ -38,7 +38,7 @@ def report_data(
         adjacency=model.adjacency,
         summary={
             "model": source,
-            "field": model.settings.network.kind,
+            "field": model.settings.velocity.kind,
             "window": f"{model.settings.window} rows, {model.settings.align}",
             "graph": f"{count_edges(model.adjacency)} links",
         },

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from graspad.config import Network
+from graspad.config import Velocity
 from graspad.core.path import Path, flow_times
 from graspad.core.score import draw_sources, stations, window_shares
 from graspad.core.spectrum import Spectrum, bands
@@ -53,7 +53,7 @@ def test_score_and_shares_do_not_change(kind, seed):
     one = Spectrum.of(adjacency)
     other = rotated(one, seed)
     path = Path.of(one, 2.0)
-    field = build(Network(kind=kind, hidden=16), len(adjacency), WINDOW, adjacency, seed).eval()
+    field = build(Velocity(kind=kind, hidden=16), len(adjacency), WINDOW, adjacency, seed).eval()
     rows = torch.randn(20, len(adjacency), generator=torch.Generator().manual_seed(seed))
     sources = draw_sources(2, len(adjacency), WINDOW, seed)
     band = torch.from_numpy(bands(one.eigenvalues))

@@ -10,7 +10,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from graspad import GraspDetector
-from graspad.config import PAPER, RECIPE, FieldKind, Network, Training
+from graspad.config import PAPER, RECIPE, FieldKind, Velocity, Training
 from graspad.core.path import Path, flow_times
 from graspad.core.score import draw_sources, stations, window_shares
 from graspad.core.spectrum import Spectrum, bands
@@ -18,9 +18,9 @@ from oracle import GaussianOracle, random_gaussian, random_graph
 
 WINDOW = 8
 QUICK = PAPER.override(
-    window=WINDOW, network=Network(hidden=16), training=Training(budget=30, unit="steps", validate_every=10)
+    window=WINDOW, velocity=Velocity(hidden=16), training=Training(budget=30, unit="steps", validate_every=10)
 )
-CASES = {kind: QUICK.override(network=dict(QUICK.network) | {"kind": kind}) for kind in get_args(FieldKind)}
+CASES = {kind: QUICK.override(velocity=dict(QUICK.velocity) | {"kind": kind}) for kind in get_args(FieldKind)}
 CASES["recipe"] = RECIPE.override(window=WINDOW)
 # Float32 sums are grouped differently in batches of different size; scores agree to this relative error.
 ROUNDING = 2e-5

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from graspad.config import Network
+from graspad.config import Velocity
 from graspad.velocity.field import build
 
 KINDS = ["tsmixer", "gnn", "transformer"]
@@ -10,7 +10,7 @@ CHAIN = np.eye(6, k=1, dtype=bool) | np.eye(6, k=-1, dtype=bool)
 
 
 def field(kind: str, seed: int = 0, **changes):
-    return build(Network(kind=kind, hidden=16, **changes), 6, 9, CHAIN, seed).eval()
+    return build(Velocity(kind=kind, hidden=16, **changes), 6, 9, CHAIN, seed).eval()
 
 
 def state(seed: int = 0, batch: int = 4) -> torch.Tensor:

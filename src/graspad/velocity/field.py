@@ -9,7 +9,7 @@ from jaxtyping import Float
 from numpy import ndarray
 from torch import Tensor, nn
 
-from graspad.config import Network
+from graspad.config import Velocity
 
 State = Float[Tensor, "batch sensor row"]
 FlowTime = Float[Tensor, " batch"]
@@ -26,7 +26,7 @@ class Field(nn.Module):
         raise NotImplementedError
 
 
-def build(settings: Network, n_sensors: int, window: int, adjacency: ndarray, seed: int) -> Field:
+def build(settings: Velocity, n_sensors: int, window: int, adjacency: ndarray, seed: int) -> Field:
     """A new network with weights drawn from `seed`; torch's global random state is left as it was."""
     from graspad.velocity.gnn import GNN
     from graspad.velocity.transformer import Transformer

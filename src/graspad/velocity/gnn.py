@@ -8,7 +8,7 @@ from jaxtyping import Float
 from numpy import ndarray
 from torch import Tensor, nn
 
-from graspad.config import Network
+from graspad.config import Velocity
 from graspad.velocity.field import Field, FlowTime, State, WithFlowTime
 
 
@@ -32,7 +32,7 @@ class GCNBlock(nn.Module):
 class GNN(Field):
     """Every sensor's whole signal is one node's features."""
 
-    def __init__(self, settings: Network, n_sensors: int, window: int, adjacency: ndarray) -> None:
+    def __init__(self, settings: Velocity, n_sensors: int, window: int, adjacency: ndarray) -> None:
         super().__init__()
         looped = adjacency.astype(float) + np.eye(n_sensors)
         inverse_root = 1 / np.sqrt(looped.sum(axis=1))

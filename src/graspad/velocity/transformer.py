@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from graspad.config import Network
+from graspad.config import Velocity
 from graspad.velocity.field import Field, FlowTime, State, WithFlowTime, scaled_normal_
 
 _HEADS = 4
@@ -14,7 +14,7 @@ _HEADS = 4
 class Transformer(Field):
     """Every sensor's whole signal is one token; a learnt embedding tells the sensors apart, as positions do words."""
 
-    def __init__(self, settings: Network, n_sensors: int, window: int) -> None:
+    def __init__(self, settings: Velocity, n_sensors: int, window: int) -> None:
         super().__init__()
         self.project_in = WithFlowTime(settings.time_features, window, settings.hidden)
         self.sensor = nn.Parameter(torch.empty(n_sensors, settings.hidden))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from graspad.config import Network
+from graspad.config import Velocity
 from graspad.velocity.field import Field, FlowTime, State, WithFlowTime, mlp
 
 
@@ -34,7 +34,7 @@ class TSMixer(Field):
     Of the readings of "hidden dimension 128" this one has the lowest held-out loss (benchmarks/tsmixer_readings.py).
     """
 
-    def __init__(self, settings: Network, n_sensors: int, window: int) -> None:
+    def __init__(self, settings: Velocity, n_sensors: int, window: int) -> None:
         super().__init__()
         hidden = settings.hidden
         self.project_in = WithFlowTime(settings.time_features, n_sensors, hidden)
