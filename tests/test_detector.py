@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from graspad import PAPER, GraspDetector
-from graspad.config import Velocity, Training
+from graspad.config import Training, Velocity
 from graspad.errors import GraspError, InputError, InvalidSettingError, NotFittedError
 
 QUICK = PAPER.override(

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from graspad import PAPER, RECIPE, GraspDetector
-from graspad.config import Velocity, Scoring, Training
+from graspad.config import Scoring, Training, Velocity
 
 BRIEF_NETWORK = PAPER.override(
     velocity=Velocity(dropout=0.0),

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from sklearn.base import clone
 
 from graspad import RECIPE, GraspDetector, store
-from graspad.config import Velocity, Scoring, Training
+from graspad.config import Scoring, Training, Velocity
 from graspad.core.spectrum import Spectrum
 from graspad.errors import GraspError, ModelFileError, NotFittedError
 

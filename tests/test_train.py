@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from graspad.config import Velocity, Training
+from graspad.config import Training, Velocity
 from graspad.core.path import Path
 from graspad.core.spectrum import Spectrum
 from graspad.core.windows import Windows

@@ -99,8 +99,10 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         field = self._learn(learning, held_out, adjacency, spectrum, settings)
         sources = draw_sources(settings.scoring.sources, len(table.sensors), settings.window, self.seed)
         model = Model(settings, table.sensors, scale, adjacency, spectrum, sources, field)
-        self.model_ = model.calibrated(held_out) if settings.scoring.calibrate else model
-        self.threshold_ = Threshold.of(self.model_.score(held_out), self.false_alarms)
+        self.model_, normal_scores = model.calibrated(held_out) if settings.scoring.calibrate else (model, None)
+        self.threshold_ = Threshold.of(
+            model.score(held_out) if normal_scores is None else normal_scores, self.false_alarms
+        )
         return self
 
     def _learn(

@@ -27,7 +27,7 @@ from graspad.velocity.field import Field
 from graspad.velocity.gaussian import GaussianField
 
 # Windows scored at once: enough for full speed, few enough to stay in the processor's cache.
-_BATCH = 32
+_BATCH, _EXACT_BATCH = 32, 512
 
 
 @dataclass(frozen=True)
@@ -47,19 +47,27 @@ class Model:
         """Values in the user's units, scaled, with short gaps filled."""
         return Rows.of(self.scale.apply(values), self.settings.gap_limit)
 
-    def calibrated(self, held_out: Rows, batch: int = _BATCH) -> Model:
-        """This model with shares measured against the levels they have on held-out normal rows."""
-        with torch.inference_mode():
-            parts = list(self._raw_shares(held_out, None, batch))
-        by_sensor = torch.cat([shares.by_sensor for shares in parts])
-        whole = torch.from_numpy(held_out.whole_windows(self.settings.window))
-        return replace(self, levels=Levels.of(by_sensor[whole]))
+    def calibrated(self, held_out: Rows) -> tuple[Model, Float[ndarray, " row"]]:
+        """This model with shares measured against their levels on held-out normal rows, and the scores of those rows.
 
-    def score(self, rows: Rows, batch: int = _BATCH) -> Float[ndarray, " row"]:
+        Levels flatter the rows they were taken from. So each half of the held-out windows is scored with the levels of
+        the other half; the model itself gets the levels of both.
+        """
+        with torch.inference_mode():
+            shares = torch.cat([part.by_sensor for part in self._raw_shares(held_out, None, None)])
+        whole = torch.from_numpy(held_out.whole_windows(self.settings.window))
+        early = torch.arange(len(shares)) < len(shares) // 2
+        scores = torch.empty(len(shares))
+        for half in (early, ~early):
+            other = shares[~half & whole] if (~half & whole).any() else shares[whole]
+            scores[half] = Levels.of(other).apply(Shares(shares[half], None)).score
+        return replace(self, levels=Levels.of(shares[whole])), self._to_rows([scores], held_out)
+
+    def score(self, rows: Rows, batch: int | None = None) -> Float[ndarray, " row"]:
         """ξ of each row; NaN where it has no full window."""
         return self._to_rows([shares.score for shares in self._shares(rows, None, batch)], rows)
 
-    def explain(self, rows: Rows, batch: int = _BATCH) -> Explanation:
+    def explain(self, rows: Rows, batch: int | None = None) -> Explanation:
         """ξ of each row with its exact shares."""
         frequencies = self.spectrum.eigenvalues.numpy()
         band_of_mode = bands(self.spectrum.eigenvalues)
@@ -76,18 +84,18 @@ class Model:
             flow_times=tuple(self._flow_times.tolist()),
         )
 
-    def _shares(self, rows: Rows, band_of_mode: Tensor | None, batch: int) -> Iterator[Shares]:
+    def _shares(self, rows: Rows, band_of_mode: Tensor | None, batch: int | None) -> Iterator[Shares]:
         with torch.inference_mode():
             for shares in self._raw_shares(rows, band_of_mode, batch):
                 yield shares if self.levels is None else self.levels.apply(shares)
 
-    def _raw_shares(self, rows: Rows, band_of_mode: Tensor | None, batch: int) -> Iterator[Shares]:
+    def _raw_shares(self, rows: Rows, band_of_mode: Tensor | None, batch: int | None) -> Iterator[Shares]:
         values = torch.from_numpy(rows.values)
         filled = None if rows.filled is None else torch.from_numpy(rows.filled)
         grid, field = self._stations, self.field
         if isinstance(field, GaussianField):
-            return field.window_shares(values, grid, band_of_mode, filled, batch)
-        return window_shares(field, values, grid, band_of_mode, filled, batch)
+            return field.window_shares(values, grid, band_of_mode, filled, batch or _EXACT_BATCH)
+        return window_shares(field, values, grid, band_of_mode, filled, batch or _BATCH)
 
     @cached_property
     def _stations(self) -> list[Any]:

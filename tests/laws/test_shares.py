@@ -10,7 +10,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from graspad import GraspDetector
-from graspad.config import PAPER, RECIPE, FieldKind, Velocity, Training
+from graspad.config import PAPER, RECIPE, FieldKind, Training, Velocity
 from graspad.core.path import Path, flow_times
 from graspad.core.score import draw_sources, stations, window_shares
 from graspad.core.spectrum import Spectrum, bands

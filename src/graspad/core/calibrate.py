@@ -12,7 +12,7 @@ from torch import Tensor
 from graspad.core.score import Shares
 
 # A sensor counts only where its share exceeds this quantile of its own held-out normal shares.
-_QUANTILE = 0.95
+_QUANTILE = 0.99
 
 
 @dataclass(frozen=True)

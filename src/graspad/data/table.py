@@ -82,7 +82,9 @@ class Table:
             values[:, place] = _numbers(frame.get_column(name))
         time = next(iter(clocks), None)
         timestamps = clocks[time] if time else _index_clock(frame)
-        return cls(values, tuple(str(name) for name in sensors), timestamps, time, nw.to_native(frame))
+        # Of the caller's table only the clock and the index are kept: the values are needed once.
+        kept = nw.to_native(frame.select([time] if time else []))
+        return cls(values, tuple(str(name) for name in sensors), timestamps, time, kept)
 
     def check_time(self) -> None:
         """Refuse rows that are not in time order: windows would make no sense."""
@@ -112,7 +114,7 @@ class Table:
 
     def in_order(self, sensors: Sequence[str]) -> Float[ndarray, "row sensor"]:
         """The values with the columns in the model's order; a numpy array has no names and is taken as it is."""
-        if self.native is None and len(self.sensors) == len(sensors):
+        if self.sensors == tuple(sensors) or (self.native is None and len(self.sensors) == len(sensors)):
             return self.values
         missing = [name for name in sensors if name not in self.sensors]
         extra = [name for name in self.sensors if name not in sensors]

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from graspad.core.calibrate import Levels
+from graspad.core.score import Shares
+
+energies = arrays(np.float32, (12, 3), elements=st.floats(0.125, 1024, width=32))
+
+
+@given(energies, energies)
+def test_shares_are_the_log_excess_over_each_sensors_own_level(held_out, new):
+    levels = Levels.of(torch.from_numpy(held_out))
+    shares = levels.apply(Shares(torch.from_numpy(new), None))
+    for sensor in range(3):
+        level = np.quantile(held_out[:, sensor], 0.99)
+        expected = np.log(1 + np.maximum(new[:, sensor] / level - 1, 0))
+        np.testing.assert_allclose(shares.by_sensor[:, sensor].numpy(), expected, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(shares.score, shares.by_sensor.sum(dim=1))
+
+
+@given(energies, energies, st.floats(0.01, 100))
+def test_a_louder_sensor_weighs_the_same(held_out, new, volume):
+    def score(gain):
+        levels = Levels.of(torch.from_numpy(held_out * gain))
+        return levels.apply(Shares(torch.from_numpy(new * gain), None)).score
+
+    loud = np.array([volume, 1, 1], dtype=np.float32)
+    torch.testing.assert_close(score(loud), score(np.ones(3, dtype=np.float32)), rtol=1e-3, atol=1e-3)
+
+
+def test_bands_keep_their_proportions_and_sum_to_the_score():
+    by_band = torch.rand(4, 2, 3, generator=torch.Generator().manual_seed(0)) + 0.1
+    by_sensor = by_band.sum(dim=(1, 2))[:, None] * torch.tensor([0.7, 0.3])
+    shares = Levels(torch.tensor([0.2, 0.1])).apply(Shares(by_sensor, by_band))
+    torch.testing.assert_close(shares.by_band.sum(dim=(1, 2)), shares.score)
+    torch.testing.assert_close(
+        shares.by_band / shares.by_band.sum(dim=(1, 2), keepdim=True), by_band / by_band.sum(dim=(1, 2), keepdim=True)
+    )
+
+
+def test_rows_below_every_level_score_nothing():
+    quiet = Levels(torch.tensor([1.0, 2.0])).apply(Shares(torch.tensor([[0.5, 1.9]]), torch.ones(1, 1, 2)))
+    assert quiet.score.item() == 0
+    assert quiet.by_band.sum().item() == pytest.approx(0)
