@@ -33,7 +33,7 @@ def report_data(
         sensors=model.sensors,
         score=explanation.score,
         threshold=detector.threshold_.value,
-        false_alarms=f"{detector.false_alarms:.2g} of normal rows",
+        false_alarms=f"{detector.false_alarms:.2%} of normal rows",
         incidents=explanation.incidents,
         adjacency=model.adjacency,
         summary={
