@@ -22,7 +22,7 @@ import torch
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
 from torch import nn
 
-from graspad.config import PAPER, Velocity, Scoring, Training
+from graspad.config import PAPER, Scoring, Training, Velocity
 from graspad.core import graph
 from graspad.core.path import Path
 from graspad.core.score import draw_sources
