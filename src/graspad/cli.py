@@ -73,7 +73,8 @@ def check(
     table = Table.of(normal, drop or ())
     findings = examine(table.values, table.sensors, table.timestamps, window=window)
     if new is not None:
-        later = Table.of(new, drop or ())
+        later = Table.of(new)
+        later = Table.of(new, [name for name in drop or () if name in later.sensors])
         findings += check_shift(table.values, later.values, table.sensors, later.sensors, window=window)
     failed = any(finding.level == "error" for finding in findings)
     if as_json:
@@ -126,6 +127,7 @@ def fit(
             f"Learnt {facts['sensors']} sensors from {len(table.values):,} rows in {seconds:.1f} s: "
             f"{facts['edges']} links, window {facts['window']}, threshold {facts['threshold']:.4g} → {output}",
             highlight=False,
+            soft_wrap=True,
         )
 
 
@@ -165,6 +167,7 @@ def score(
             f"Scored {facts['rows']:,} rows in {seconds:.1f} s: {facts['alarms']:,} alarms, "
             f"{facts['without_score']:,} rows without a score → {output}",
             highlight=False,
+            soft_wrap=True,
         )
 
 

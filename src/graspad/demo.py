@@ -43,7 +43,8 @@ def run(console: Console, folder: Path, seed: int) -> None:
     normal, new = Table.of(folder / "normal.parquet"), Table.of(folder / "faulty.parquet")
     console.print(
         f"   {len(normal.sensors)} sensors, one row a minute: {len(normal.values):,} normal rows, "
-        f"{len(new.values):,} rows with {len(faulty.faults)} hidden faults."
+        f"{len(new.values):,} rows with {len(faulty.faults)} hidden faults.",
+        soft_wrap=True,
     )
     findings = check(normal.values, normal.sensors, normal.timestamps)
     console.print(f"[bold]2. The data doctor[/] has {len(findings) or 'nothing'} to say about the normal rows.")
@@ -100,7 +101,8 @@ def _tell_false_alarms(console: Console, faulty: Simulation, explanation: Explan
     days = len(faulty.values) / 1440
     console.print(
         f"False alarms: {len(outside)} in {days:g} days, {hours:.1f} hours in all"
-        f" (wished: at most {_FALSE_ALARMS:.1%} of the rows, {_FALSE_ALARMS * days * 24:.1f} hours)."
+        f" (wished: at most {_FALSE_ALARMS:.1%} of the rows, {_FALSE_ALARMS * days * 24:.1f} hours).",
+        soft_wrap=True,
     )
 
 

@@ -63,7 +63,7 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         self,
         preset: str | Settings = "recipe",
         *,
-        false_alarms: float = 0.01,
+        false_alarms: float = 0.001,
         window: int | None = None,
         tau: float | None = None,
         align: str | None = None,
@@ -130,7 +130,7 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         """Score, p-value and alarm of each row, as a table of the type, index and time column that came in.
 
         `reason` says why a row has no score, "warm-up" (fewer rows before it than a window needs) or "gap" (its windows
-        lie in a longer gap), or why it raises no alarm, "filled" (some of its values were missing and filled forward).
+        lie in a longer gap), or why it raises no alarm, "filled" (most of its values were missing and filled forward).
         """
         table = Table.of(data)
         rows = self._rows(table)
@@ -188,9 +188,8 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         return self._model.rows(values)
 
     def _alarms(self, scores: Float[ndarray, " row"], rows: Rows) -> Bool[ndarray, " row"]:
-        """Rows over the threshold; what was filled in is no evidence, so a filled row never alarms."""
-        alarms = self.threshold_.alarms(scores)
-        return alarms if rows.filled is None else alarms & ~rows.filled.any(axis=1)
+        """Rows over the threshold; filled values have no part in a score, and a row made up mostly of them no alarm."""
+        return self.threshold_.alarms(scores) & ~rows.mostly_filled
 
     def _settings(self) -> Settings:
         _check_false_alarms(self.false_alarms)
@@ -211,6 +210,10 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         if self.graph == "random":
             return graphs.erdos_renyi(len(sensors), graphs.count_edges(learnt), self.seed)
         raise InvalidSettingError.of("graph", "be None, 'random', a matrix or pairs of sensor names", self.graph)
+
+
+# Beyond this, not even float64 can square and add up.
+_HUGE = 1e100
 
 
 def _check_false_alarms(rate: object) -> None:
@@ -242,7 +245,7 @@ def _check_rows(table: Table, settings: Settings) -> int:
 
 
 def _check_finite(values: Float[ndarray, "row sensor"], sensors: tuple[str, ...]) -> None:
-    bad = np.isinf(values)
+    bad = np.abs(values) > _HUGE
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise InputError(
@@ -263,9 +266,8 @@ def _whole_windows(rows: Rows, window: int, part: str) -> Windows:
 
 def _reasons(scores: Float[ndarray, " row"], rows: Rows, settings: Settings) -> ndarray:
     reasons = np.full(len(scores), None, dtype=object)
-    if rows.filled is not None:
-        reasons[rows.filled.any(axis=1)] = "filled"
-        reasons[np.isnan(scores)] = "gap"
+    reasons[rows.mostly_filled] = "filled"
+    reasons[np.isnan(scores)] = "gap"
     if settings.align == "causal":
         reasons[: settings.window - 1] = "warm-up"
     return reasons

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -53,27 +53,27 @@ class Model:
         Levels flatter the rows they were taken from. So each half of the held-out windows is scored with the levels of
         the other half; the model itself gets the levels of both.
         """
-        with torch.inference_mode():
-            shares = torch.cat([part.by_sensor for part in self._raw_shares(held_out, None, None)])
+        (shares,) = self._by_window(self._raw_shares(held_out, None, None), held_out, lambda part: [part.by_sensor])
         whole = torch.from_numpy(held_out.whole_windows(self.settings.window))
         early = torch.arange(len(shares)) < len(shares) // 2
         scores = torch.empty(len(shares))
         for half in (early, ~early):
             other = shares[~half & whole] if (~half & whole).any() else shares[whole]
             scores[half] = Levels.of(other).apply(Shares(shares[half], None)).score
-        return replace(self, levels=Levels.of(shares[whole])), self._to_rows([scores], held_out)
+        return replace(self, levels=Levels.of(shares[whole])), self._to_rows(scores, held_out)
 
     def score(self, rows: Rows, batch: int | None = None) -> Float[ndarray, " row"]:
         """ξ of each row; NaN where it has no full window."""
-        return self._to_rows([shares.score for shares in self._shares(rows, None, batch)], rows)
+        (score,) = self._by_window(self._shares(rows, None, batch), rows, lambda part: [part.score])
+        return self._to_rows(score, rows)
 
     def explain(self, rows: Rows, batch: int | None = None) -> Explanation:
         """ξ of each row with its exact shares."""
         frequencies = self.spectrum.eigenvalues.numpy()
         band_of_mode = bands(self.spectrum.eigenvalues)
-        parts = list(self._shares(rows, torch.from_numpy(band_of_mode), batch))
-        by_sensor = self._to_rows([shares.by_sensor for shares in parts], rows)
-        by_flow_time = self._to_rows([shares.by_band for shares in parts if shares.by_band is not None], rows)
+        parts = self._shares(rows, torch.from_numpy(band_of_mode), batch)
+        shares = self._by_window(parts, rows, lambda part: [part.by_sensor, part.by_band])
+        by_sensor, by_flow_time = (self._to_rows(part, rows) for part in shares)
         modes = [frequencies[band_of_mode == band] for band in range(band_of_mode.max() + 1)]
         return Explanation(
             score=by_sensor.sum(axis=1),
@@ -85,9 +85,8 @@ class Model:
         )
 
     def _shares(self, rows: Rows, band_of_mode: Tensor | None, batch: int | None) -> Iterator[Shares]:
-        with torch.inference_mode():
-            for shares in self._raw_shares(rows, band_of_mode, batch):
-                yield shares if self.levels is None else self.levels.apply(shares)
+        for shares in self._raw_shares(rows, band_of_mode, batch):
+            yield shares if self.levels is None else self.levels.apply(shares)
 
     def _raw_shares(self, rows: Rows, band_of_mode: Tensor | None, batch: int | None) -> Iterator[Shares]:
         values = torch.from_numpy(rows.values)
@@ -109,9 +108,28 @@ class Model:
     def _flow_times(self) -> Float[Tensor, " time"]:
         return flow_times(self.settings.scoring.flow_times)
 
-    def _to_rows(self, parts: list[Tensor], rows: Rows) -> Float[ndarray, "row *any"]:
-        values = torch.cat(parts).numpy().astype(np.float64)
-        values[~rows.whole_windows(self.settings.window)] = np.nan
-        by_row = to_rows(values, self.settings.window, self.settings.align)
+    def _by_window(
+        self, parts: Iterator[Shares], rows: Rows, pick: Callable[[Shares], list[Any]]
+    ) -> list[Float[Tensor, "window *any"]]:
+        """What `pick` takes from each batch, for all windows.
+
+        Each batch is copied into one large array and let go. To keep thousands of small results among the large passing
+        ones would leave the memory full of holes.
+        """
+        count, start = len(rows.values) - self.settings.window + 1, 0
+        kept: list[Tensor] = []
+        with torch.inference_mode():
+            for shares in parts:
+                picked = pick(shares)
+                kept = kept or [torch.empty(count, *part.shape[1:]) for part in picked]
+                for whole, part in zip(kept, picked, strict=True):
+                    whole[start : start + len(part)] = part
+                start += len(picked[0])
+        return kept
+
+    def _to_rows(self, values: Float[Tensor, "window *any"], rows: Rows) -> Float[ndarray, "row *any"]:
+        by_window = values.numpy().astype(np.float64)
+        by_window[~rows.whole_windows(self.settings.window)] = np.nan
+        by_row = to_rows(by_window, self.settings.window, self.settings.align)
         by_row[rows.lost] = np.nan
         return by_row

@@ -46,7 +46,8 @@ def test_numpy_gives_a_structured_array():
 
 def test_reordered_columns_are_put_in_order():
     table = Table.of(pl.DataFrame({"b": [1.0], "a": [2.0]}))
-    assert table.in_order(["a", "b"]).tolist() == [[2, 1]]
+    with pytest.warns(UserWarning, match="from 'b' on"):
+        assert table.in_order(["a", "b"]).tolist() == [[2, 1]]
 
 
 def test_an_array_is_taken_in_the_order_of_its_columns():
@@ -78,6 +79,23 @@ def test_a_date_index_is_the_clock():
     table = Table.of(pd.DataFrame({"a": [1, 2, 3]}, index=TIMES))
     assert table.time is None
     assert table.timestamps.tolist() == TIMES.to_numpy().tolist()
+
+
+def test_a_row_number_that_came_along_is_no_sensor(tmp_path):
+    pd.DataFrame({"a": [1.0, 2.0]}).to_csv(tmp_path / "with_index.csv")
+    assert Table.of(tmp_path / "with_index.csv").sensors == ("a",)
+
+
+def test_a_column_without_any_value_is_a_sensor_not_a_clock():
+    table = Table.of(pl.DataFrame({"a": [1.0, 2.0], "b": pl.Series([None, None], dtype=pl.String)}))
+    assert table.sensors == ("a", "b")
+    assert np.isnan(table.values[:, 1]).all()
+
+
+def test_reasons_are_text_even_when_there_are_none():
+    columns = COLUMNS | {"reason": np.full(3, None, dtype=object)}
+    out = Table.of(pl.DataFrame({"a": [1.0, 2.0, 3.0]})).give_back(columns)
+    assert out.schema["reason"] == pl.String
 
 
 def test_columns_can_be_left_out():

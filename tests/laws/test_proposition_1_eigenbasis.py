@@ -11,7 +11,9 @@ from graspad.config import Velocity
 from graspad.core.path import Path, flow_times
 from graspad.core.score import draw_sources, stations, window_shares
 from graspad.core.spectrum import Spectrum, bands
+from graspad.core.windows import Windows
 from graspad.velocity.field import build
+from graspad.velocity.gaussian import GaussianField
 
 WINDOW = 6
 SQUARE = np.array([[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]])
@@ -64,6 +66,25 @@ def test_score_and_shares_do_not_change(kind, seed):
     torch.testing.assert_close(shares.score, turned.score, rtol=1e-4, atol=0)
     torch.testing.assert_close(shares.by_sensor, turned.by_sensor, rtol=1e-3, atol=1e-4)
     torch.testing.assert_close(shares.by_band, turned.by_band, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("rank", [5, 40])
+def test_closed_form_does_not_change(rank):
+    """Not the score alone: the estimate of the field is the same in another eigenbasis, low rank included."""
+    adjacency = repeated_components(3)
+    one = Spectrum.of(adjacency)
+    rng = np.random.default_rng(0)
+    mixing = rng.standard_normal((len(adjacency), 4))
+    driven = np.sin(np.arange(400)[:, None] / 7 + np.arange(4)) @ mixing.T
+    rows = torch.from_numpy((driven + 0.3 * rng.standard_normal((400, len(adjacency)))).astype(np.float32))
+    windows = Windows(rows, WINDOW, torch.arange(len(rows) - WINDOW + 1))
+    scores = []
+    for spectrum in (one, rotated(one, 0)):
+        path = Path.of(spectrum, 2.0)
+        field = GaussianField.of(windows, spectrum, path, rank, ridge=0.01)
+        grid = [field.station(path.at(t), "eta") for t in flow_times(3)]
+        scores.append(torch.cat([shares.by_sensor for shares in field.window_shares(rows, grid)]))
+    torch.testing.assert_close(*scores, rtol=1e-3, atol=1e-3)
 
 
 def test_bands_never_cut_an_eigenspace():

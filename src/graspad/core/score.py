@@ -28,8 +28,8 @@ class Station:
     data_to_target: Float[Tensor, "sensor sensor"]
     source_states: Float[Tensor, "source sensor row"]
     source_targets: Float[Tensor, "source sensor row"]
-    weighted_basis: Float[Tensor, "mode sensor"]  # diag(√η) Ψᵀ
     weighted_filter: Float[Tensor, "sensor sensor"]  # Ψ diag(√η) Ψᵀ
+    to_modes: Float[Tensor, "mode sensor"]  # Ψᵀ
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ def stations(
                 data_to_target=spectrum.filter(at.d_beta).to(torch.float32),
                 source_states=(spectrum.filter(at.alpha) @ source).to(torch.float32),
                 source_targets=(spectrum.filter(at.d_alpha) @ source).to(torch.float32),
-                weighted_basis=(root[:, None] * spectrum.basis.T).to(torch.float32),
                 weighted_filter=spectrum.filter(root).to(torch.float32),
+                to_modes=spectrum.basis.T.to(torch.float32),
             )
         )
     return made
@@ -92,8 +92,8 @@ def window_shares(
 ) -> Iterator[Shares]:
     """Score every window of a table, `batch` windows at a time; splits by band only if `bands` is given.
 
-    Windows are strided views of the filtered rows: memory does not grow with the table. The residual of a `filled`
-    value counts as zero.
+    Windows are strided views of the filtered rows: memory does not grow with the table. The weighted residual
+    of a `filled` value counts as zero.
     """
     window = stations[0].source_states.shape[-1]
     for start in range(0, len(rows) - window + 1, batch):
@@ -118,11 +118,12 @@ def _shares(
         t = torch.full((n_windows,), station.t)
         for source_state, source_target in zip(station.source_states, station.source_targets, strict=True):
             residual = velocity(data_states + source_state, t) - data_targets - source_target
+            weighted = station.weighted_filter @ residual
             if filled is not None:
-                residual = residual.masked_fill(filled.unfold(0, window, 1), 0.0)
-            by_sensor += (station.weighted_filter @ residual).square().sum(dim=-1)
+                weighted = weighted.masked_fill(filled.unfold(0, window, 1), 0.0)
+            by_sensor += weighted.square().sum(dim=-1)
             if by_band is not None and bands is not None:
-                by_band[:, index].index_add_(1, bands, (station.weighted_basis @ residual).square().sum(dim=-1))
+                by_band[:, index].index_add_(1, bands, (station.to_modes @ weighted).square().sum(dim=-1))
     return Shares(by_sensor, by_band)
 
 

@@ -147,9 +147,10 @@ def _check_times(times: ndarray | None, gap_limit: int) -> Iterator[Finding]:
     """Faults in the order of the times, or else in their spacing."""
     if times is None or len(times) < 2:
         return
-    steps = np.diff(times) / np.timedelta64(1, "s")
+    dated = times.dtype.kind == "M"
+    steps, unit = (np.diff(times) / np.timedelta64(1, "s"), " s") if dated else (np.diff(times.astype(float)), "")
     faults = (
-        (np.isnat(times), "is missing", "fill it in, or drop the row"),
+        (_absent(times), "is missing", "fill it in, or drop the row"),
         (np.append(False, steps < 0), "is earlier than in the row before", "sort the rows by time"),
         (np.append(False, steps == 0), "is the same as in the row before", "keep one of the two"),
     )
@@ -162,8 +163,12 @@ def _check_times(times: ndarray | None, gap_limit: int) -> Iterator[Finding]:
     usual, longest = float(np.median(steps)), np.argmax(steps)
     odd = np.abs(steps - usual) > 0.1 * usual
     if odd.any():
-        told = f"Rows are {usual:g} s apart, but {odd.sum():,} of {len(steps):,} intervals differ, the longest being "
-        told += f"{steps[longest]:g} s after {_at(times, None, longest)}; windows count rows, not time: resample them."
+        told = (
+            f"Rows are {usual:g}{unit} apart, but {odd.sum():,} of {len(steps):,} intervals differ, the longest being "
+        )
+        told += (
+            f"{steps[longest]:g}{unit} after {_at(times, None, longest)}; windows count rows, not time: resample them."
+        )
         serious = odd.mean() > 0.01 or steps[longest] > (gap_limit + 1) * usual
         yield Finding("warning" if serious else "note", "sampling", None, told)
 
@@ -389,7 +394,13 @@ def _names(names: Sequence[str]) -> str:
 
 def _at(times: ndarray | None, rows: ndarray | None, index: _Index) -> str:
     row = int(index if rows is None else rows[index])
-    return f"row {row}" if times is None or np.isnat(times[row]) else f"row {row} ({times[row].astype('M8[s]')})"
+    if times is None or _absent(times)[row]:
+        return f"row {row}"
+    return f"row {row} ({times[row].astype('M8[s]') if times.dtype.kind == 'M' else times[row]})"
+
+
+def _absent(times: ndarray) -> _Mask:
+    return np.isnat(times) if times.dtype.kind == "M" else np.isnan(times.astype(float))
 
 
 def _count(number: _Index, noun: str) -> str:

@@ -29,7 +29,8 @@ def read_frame(path: str | os.PathLike[str]) -> Any:
         return nw.to_native(read(str(file), backend=_backend()))
     except Exception as error:  # each library has its own errors for a damaged file
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"The file {str(file)!r} cannot be read as {kind.upper()}: {reason}") from None
+        hint = " Columns must be separated by commas, decimals written with a point." if kind == "csv" else ""
+        raise InputError(f"The file {str(file)!r} cannot be read as {kind.upper()}: {reason}.{hint}") from None
 
 
 def frame_of(columns: Mapping[str, ndarray]) -> Any:

@@ -15,8 +15,8 @@ from graspad.data.windows import count_in_windows
 class Rows:
     """Values without holes, and what is known of the holes that were there.
 
-    A filled value is not an observation: its residual counts as zero, and its row raises no alarm. A `lost` row lies in
-    a longer gap; no window that holds one is scored.
+    A filled value is not an observation: its residual counts as zero, and a row made up mostly of them raises no alarm.
+    A `lost` row lies in a longer gap; no window that holds one is scored.
     """
 
     values: Float[ndarray, "row sensor"]
@@ -43,6 +43,11 @@ class Rows:
         return cls(
             np.where(last >= 0, carried, 0.0), missing, ((row - last > limit) | ((last < 0) & missing)).any(axis=1)
         )
+
+    @property
+    def mostly_filled(self) -> Bool[ndarray, " row"]:
+        """Rows in which more values were filled than observed."""
+        return np.zeros(len(self.lost), dtype=bool) if self.filled is None else self.filled.mean(axis=1) > 0.5
 
     def part(self, rows: slice) -> Rows:
         """Some of the rows."""

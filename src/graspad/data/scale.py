@@ -10,6 +10,9 @@ from numpy import ndarray
 
 _PART = 65_536
 
+# A reading a million spreads away is as wrong as can be; much further out, squares in float32 would overflow.
+_FARTHEST = 1e6
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -35,5 +38,5 @@ class Scale:
         scaled = np.empty(rows.shape, dtype=np.float32)
         for start in range(0, len(rows), _PART):
             part = slice(start, start + _PART)
-            scaled[part] = (rows[part] - self.mean) / self.std
+            scaled[part] = np.clip((rows[part] - self.mean) / self.std, -_FARTHEST, _FARTHEST)
         return scaled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,8 +16,9 @@ from numpy import ndarray
 from graspad.data.files import read_frame
 from graspad.errors import InputError
 
-# A column of numbers with one of these names is a clock, not a sensor.
-_CLOCK_NAMES = {"timestamp", "time", "datetime", "date", "ts"}
+# A column of numbers with one of these names is a clock, not a sensor; the last three are how a row number that was
+# written along with a table comes back.
+_CLOCK_NAMES = {"timestamp", "time", "datetime", "date", "ts", "index", "", "unnamed: 0"}
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,8 @@ class Table:
         time = next(iter(clocks), None)
         timestamps = clocks[time] if time else _index_clock(frame)
         # Of the caller's table only the clock and the index are kept: the values are needed once.
-        kept = nw.to_native(frame.select([time] if time else []))
+        index = nw.maybe_get_index(frame)
+        kept = nw.to_native(frame)[[]] if index is not None and not time else nw.to_native(frame.select(time or []))
         return cls(values, tuple(str(name) for name in sensors), timestamps, time, kept)
 
     def check_time(self) -> None:
@@ -104,6 +107,9 @@ class Table:
         out = nw.from_dict(made, backend=frame.implementation)
         numbers = [nw.col(name) for name, values in columns.items() if values.dtype.kind == "f"]
         out = out.with_columns(nw.when(~number.is_nan()).then(number) for number in numbers)
+        # A column without any text would have no type.
+        texts = [name for name, values in columns.items() if values.dtype == object]
+        out = out.with_columns(nw.col(*texts).cast(nw.String)) if texts else out
         answer = nw.to_native(out)
         index = nw.maybe_get_index(frame)
         if index is not None:
@@ -124,6 +130,11 @@ class Table:
                 + (f" Missing: {missing}." if missing else "")
                 + (f" Not known: {extra}; drop them." if extra else "")
             )
+        wrong = next(name for name, expected in zip(self.sensors, sensors, strict=True) if name != expected)
+        warnings.warn(
+            f"The columns are not in the order of the model, from {wrong!r} on; they were put in order by name.",
+            stacklevel=4,
+        )
         return self.values[:, [self.sensors.index(name) for name in sensors]]
 
 
@@ -133,7 +144,7 @@ def _clock(column: nw.Series[Any]) -> ndarray | None:
         return column.to_numpy()
     if column.dtype.is_numeric():
         return column.to_numpy() if str(column.name).casefold() in _CLOCK_NAMES else None
-    if column.dtype in (nw.String, nw.Categorical, nw.Object):
+    if column.dtype in (nw.String, nw.Categorical, nw.Object) and column.null_count() < len(column):
         try:
             return column.cast(nw.String).str.to_datetime().to_numpy()
         except Exception:  # each backend has its own error for text that is no date-time
@@ -146,6 +157,8 @@ def _clock(column: nw.Series[Any]) -> ndarray | None:
 
 
 def _numbers(column: nw.Series[Any]) -> ndarray:
+    if column.null_count() == len(column):
+        return np.full(len(column), np.nan)
     if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
         raise InputError(
             f"The column {column.name!r} holds {column.dtype}, not numbers. Drop it, or turn it into numbers."
@@ -155,7 +168,9 @@ def _numbers(column: nw.Series[Any]) -> ndarray:
 
 def _index_clock(frame: nw.DataFrame[Any]) -> ndarray | None:
     index = nw.maybe_get_index(frame)
-    return np.asarray(index) if index is not None and np.issubdtype(index.dtype, np.datetime64) else None
+    if index is None or getattr(index.dtype, "kind", "") != "M":
+        return None
+    return np.asarray(index if index.tz is None else index.tz_convert(None))
 
 
 def _check_clock(timestamps: Shaped[ndarray, " row"]) -> None:

@@ -97,12 +97,15 @@ class GaussianField(Field):
         """Estimate mean and covariance from normal windows.
 
         The `rank` largest principal directions are kept; the variance of the others is spread evenly, and `ridge` is
-        added to every direction: the smallest deviation, in units of each sensor's spread, that counts as one.
+        added to every direction: the least variance, in units of each sensor's own, that any direction is given.
         """
         windows = windows.mixed(spectrum.basis)
         mean = sum(part.sum(dim=0) for part in windows.batches(_CHUNK)) / torch.tensor(float(len(windows)))
         size, rank = mean.numel(), min(rank, mean.numel())
-        variances, directions, total = _principal_directions(windows, mean, rank)
+        # Drawn in the node domain, so that the estimate does not hang on the choice of eigenbasis (Proposition 1).
+        draw = torch.randn(size, min(rank + _SPARE, size), generator=torch.Generator().manual_seed(0))
+        start = _over_sensors(spectrum.basis.T, draw.to(torch.float64).view(*mean.shape, -1)).flatten(0, 1)
+        variances, directions, total = _principal_directions(windows, mean, start, rank)
         rest = max(total - float(variances.sum()), 0.0) / max(size - rank, 1)
         factor = directions * (variances - rest).clamp(min=0).sqrt()
         return cls(mean, factor.view(*mean.shape, rank), rest + ridge, spectrum, path)
@@ -152,7 +155,7 @@ class GaussianField(Field):
     ) -> Iterator[Shares]:
         """The score of every window, exactly averaged over all sources, `batch` windows at a time.
 
-        The residual of a `filled` value counts as zero, as in the sampled score.
+        The weighted residual of a `filled` value counts as zero, as in the sampled score.
         """
         basis = self.spectrum.basis.to(torch.float32)
         mean = basis @ self.mean
@@ -180,13 +183,10 @@ class GaussianField(Field):
 
 
 def _principal_directions(
-    windows: Windows, mean: Float[Tensor, "mode length"], rank: int
+    windows: Windows, mean: Float[Tensor, "mode length"], start: Float[Tensor, "entry start"], rank: int
 ) -> tuple[Float[Tensor, " rank"], Float[Tensor, "entry rank"], float]:
     """The `rank` largest variances of the windows, their directions and the total variance (subspace iteration)."""
-    size, total = mean.numel(), 0.0
-    generator = torch.Generator().manual_seed(0)
-    found = torch.randn(size, min(rank + _SPARE, size), generator=generator, dtype=torch.float64)
-    image = found
+    found, image, total = start, start, 0.0
     for _ in range(_PASSES + 1):
         found = torch.linalg.qr(image).Q
         narrow = found.to(mean.dtype)
