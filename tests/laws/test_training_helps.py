@@ -33,7 +33,7 @@ def case():
 def fitted(budget: int) -> GraspDetector:
     training = Training(budget=budget, unit="steps", validate_every=50, batch_size=64)
     settings = PAPER.override(window=20, training=training, scoring=Scoring(sources=2, flow_times=5))
-    return GraspDetector(settings).fit(coupled(3000, 0))
+    return GraspDetector(settings, false_alarms=0.01).fit(coupled(3000, 0))
 
 
 @pytest.fixture(scope="module")
