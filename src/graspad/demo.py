@@ -17,7 +17,7 @@ from graspad.data.files import frame_of, write_frame
 from graspad.data.table import Table
 from graspad.detector import GraspDetector
 from graspad.explain import Explanation
-from graspad.report import Truth, write
+from graspad.report import write
 from graspad.simulate import Fault, Simulation
 from graspad.summary import report_data
 
@@ -69,7 +69,7 @@ def run(console: Console, folder: Path, seed: int) -> None:
             source="two weeks of normal data",
             units={sensor.name: sensor.unit for sensor in simulate.SENSORS},
             descriptions={sensor.name: sensor.description for sensor in simulate.SENSORS},
-            truth=tuple(Truth(**asdict(fault)) for fault in faulty.faults),
+            truth=faulty.faults,
         ),
         folder / "report.html",
     )

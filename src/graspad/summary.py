@@ -10,7 +10,8 @@ from graspad.core.graph import count_edges
 from graspad.data.table import Table
 from graspad.detector import GraspDetector
 from graspad.explain import Explanation
-from graspad.report.data import ReportData, Truth
+from graspad.report.data import ReportData
+from graspad.simulate import Fault
 
 
 def report_data(
@@ -21,7 +22,7 @@ def report_data(
     source: str,
     units: Mapping[str, str] | None = None,
     descriptions: Mapping[str, str] | None = None,
-    truth: tuple[Truth, ...] = (),
+    truth: tuple[Fault, ...] = (),
 ) -> ReportData:
     """What the report shows of a table that `detector` has explained; `source` says where the model came from."""
     model = detector.model_

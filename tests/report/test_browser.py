@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from graspad.alarms.incidents import Incident
-from graspad.report import Truth, write
+from graspad.report import write
+from graspad.simulate import Fault
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
@@ -49,7 +50,7 @@ def test_all_charts_are_drawn(browse, plant, tmp_path):
     )
     values = plant().values.copy()
     values[100:150] = np.nan
-    faults = (Truth("<i>leak</i>", 190, 260, (name,), "It <u>leaks</u>."),)
+    faults = (Fault("<i>leak</i>", 190, 260, (name,), "It <u>leaks</u>."),)
     data = plant(sensors=sensors, incidents=rows, truth=faults, values=values)
     dom, complaints = browse(write(data, tmp_path / "report.html"))
     assert complaints == []

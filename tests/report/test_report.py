@@ -9,7 +9,8 @@ import pytest
 
 from graspad.alarms.incidents import Incident
 from graspad.errors import GraspError, InputError
-from graspad.report import ReportData, Truth, render, write
+from graspad.report import ReportData, render, write
+from graspad.simulate import Fault
 
 HOSTILE = "<b>&amp;</b> \"q\" 'x' $a$ %{y} 測ü </script><script>alert(1)</script> {{ 7 * 7 }}"
 
@@ -61,7 +62,7 @@ def test_page_tells_the_incident(plant):
 
 
 def test_nothing_is_loaded_from_elsewhere(plant):
-    page = Page(render(plant(truth=(Truth("leak", 190, 260, ("FT-1",), "It leaks."),))))
+    page = Page(render(plant(truth=(Fault("leak", 190, 260, ("FT-1",), "It leaks."),))))
     for tag, attrs in page.tags:
         assert tag not in {"link", "iframe", "img", "object", "embed", "base", "form"}
         for name in ("src", "srcset", "href", "xlink:href", "data", "action", "poster"):
@@ -74,7 +75,7 @@ def test_nothing_is_loaded_from_elsewhere(plant):
 
 def test_names_are_shown_and_never_run(plant):
     sensors = (HOSTILE, "PT-2", "TT-3", "VT-4", "LT-5")
-    fault = Truth(HOSTILE, 190, 260, (HOSTILE,), HOSTILE)
+    fault = Fault(HOSTILE, 190, 260, (HOSTILE,), HOSTILE)
     hostile = plant(
         title=HOSTILE,
         sensors=sensors,
@@ -85,7 +86,7 @@ def test_names_are_shown_and_never_run(plant):
         descriptions={HOSTILE: HOSTILE},
         truth=(fault,),
     )
-    ours, theirs = Page(render(plant(truth=(Truth("leak", 190, 260, ("FT-1",), "It leaks."),)))), Page(render(hostile))
+    ours, theirs = Page(render(plant(truth=(Fault("leak", 190, 260, ("FT-1",), "It leaks."),)))), Page(render(hostile))
     kinds = [sorted({tag for tag, _ in page.tags}) for page in (ours, theirs)]
     assert kinds[0] == kinds[1]
     assert len(theirs.all("script")) == len(ours.all("script")) == 3
@@ -143,9 +144,9 @@ def test_many_incidents_show_the_worst_and_count_the_rest(plant):
 
 def test_known_faults_beside_what_was_found(plant):
     faults = (
-        Truth("leak", 180, 260, ("FT-1", "VT-4"), "It leaks."),
-        Truth("spike", 500, 503, ("LT-5",), "It jumps."),
-        Truth("wear", 240, 300, ("VT-4",), "It wears."),
+        Fault("leak", 180, 260, ("FT-1", "VT-4"), "It leaks."),
+        Fault("spike", 500, 503, ("LT-5",), "It jumps."),
+        Fault("wear", 240, 300, ("VT-4",), "It wears."),
     )
     page = Page(render(plant(truth=faults, incidents=(at(200, 250), at(400, 401)))))
     assert "2 of 3 found. 1 incident without a known fault." in page.text

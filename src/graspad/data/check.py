@@ -8,46 +8,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
-from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from numpy import ndarray
 
 from graspad.config import RECIPE
+from graspad.data.findings import (
+    COPY,
+    LIVELY,
+    Finding,
+    Index,
+    Mask,
+    Readings,
+    absent,
+    apart,
+    correlation,
+    counted,
+    in_order,
+    lively,
+    moves,
+    named,
+    runs,
+    same_signal,
+    words_for,
+)
 
-_Index = int | np.integer[Any]
-_At = Callable[[_Index], str]  # the words for a place in the data
-_Mask = Bool[ndarray, " row"]
-_Readings = Float[ndarray, " reading"]
+_At = Callable[[Index], str]  # the words for a place in the data
 
-# In the order in which they are told.
-_LEVELS = ["error", "warning", "note"]
-_TOPICS = ["rows", "sensors", "sampling", "missing", "infinite", "range"]
-_TOPICS += ["gap", "shift", "constant", "stuck", "jump", "duplicate"]
-_TOP = 3  # sensors told in full for each topic; the others are only named
-
+_SAMPLE = 2000  # rows that suggest which sensors are copies
 _HUGE = 1e100  # beyond this, sums of squares overflow
 _STOPGAPS = {-999.25, -32768.0, *(sign * size for size in (999, 9999, 99999, 32767, 65535) for sign in (1.0, -1.0))}
-_LIVELY = 0.5  # share of the steps in which a sensor must move to be asked whether it is stuck or jumps
 _STUCK_ROWS, _STUCK_FACTOR = 20, 5  # a stuck stretch has so many rows and is so many times longer than all usual ones
 _JUMP_ROWS, _JUMP_FACTOR = 6, 4  # a jump is over in so many rows and is so many times larger than all usual steps
-_SAMPLE, _COPY = 2000, 1 - 1e-5  # rows that suggest which sensors are copies; their correlation, which may be rounded
 _OUTSIDE = 0.1  # share of the rows to score beyond what the training rows have shown that is told as a shift
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing to know about the data; an error is what fit or score would refuse."""
-
-    level: Literal["error", "warning", "note"]
-    topic: str
-    sensor: str | None
-    message: str
-    severity: float = 0.0  # among the findings of the same level and topic
 
 
 def check(
@@ -69,15 +64,15 @@ def check(
     for column, name in enumerate(sensors if len(values) else ()):
         # One column at a time: a large table is never copied as a whole.
         readings = np.ascontiguousarray(values[:, column])
-        missing, at = np.isnan(readings), partial(_at, timestamps, None)
+        missing, at = np.isnan(readings), partial(words_for, timestamps, None)
         unusable = list(_check_usable(readings, missing, cut, name, at))
         if unusable:
             found += unusable
             continue
         found += _check_gaps(missing, lost, name, gap_limit, at)
         rows = np.flatnonzero(~missing)
-        readings, at = readings[rows], partial(_at, timestamps, rows)
-        if not _moves(readings):
+        readings, at = readings[rows], partial(words_for, timestamps, rows)
+        if not moves(readings):
             still.append(name)
             continue
         moving[column] = [rows[np.argmin(readings)], rows[np.argmax(readings)]]
@@ -85,7 +80,7 @@ def check(
         stopgaps = list(_check_stopgap(readings, name, at))
         found += stopgaps or [*_check_stuck(readings, name, at), *_check_jumps(readings, name, at)]
     found += [*_check_windows(lost, cut, window), *_check_copies(values, sensors, moving)]
-    return _in_order([*found, *_check_still(still, len(sensors))])
+    return in_order([*found, *_check_still(still, len(sensors))])
 
 
 def check_shift(
@@ -119,12 +114,12 @@ def check_shift(
             if len(old) and len(new):
                 shifts = list(_check_shifted(old, new, name))
                 found += shifts
-                awake += [name] if _moves(new) and not (shifts or _moves(old)) else []
+                awake += [name] if moves(new) and not (shifts or moves(old)) else []
     if awake:
-        told = f"{_count(len(awake), 'sensor')} only moved after the training rows: {_names(awake)}; each move counts "
+        told = f"{counted(len(awake), 'sensor')} only moved after the training rows: {named(awake)}; each move counts "
         told += "in the unit of the data and may raise an alarm: if it is normal, fit on rows that show it."
         found.append(Finding("note", "shift", awake[0] if len(awake) == 1 else None, told))
-    return _in_order(found)
+    return in_order(found)
 
 
 # --- the table as a whole ---------------------------------------------------------------------------------------------
@@ -150,13 +145,13 @@ def _check_times(times: ndarray | None, gap_limit: int) -> Iterator[Finding]:
     dated = times.dtype.kind == "M"
     steps, unit = (np.diff(times) / np.timedelta64(1, "s"), " s") if dated else (np.diff(times.astype(float)), "")
     faults = (
-        (_absent(times), "is missing", "fill it in, or drop the row"),
+        (absent(times), "is missing", "fill it in, or drop the row"),
         (np.append(False, steps < 0), "is earlier than in the row before", "sort the rows by time"),
         (np.append(False, steps == 0), "is the same as in the row before", "keep one of the two"),
     )
     for wrong, what, fix in faults:
         if wrong.any():
-            told = f"The time in {_at(times, None, np.argmax(wrong))} {what} ({wrong.sum():,} in all); {fix}."
+            told = f"The time in {words_for(times, None, np.argmax(wrong))} {what} ({wrong.sum():,} in all); {fix}."
             yield Finding("error", "sampling", None, told)
     if any(wrong.any() for wrong, _, _ in faults):
         return
@@ -166,16 +161,15 @@ def _check_times(times: ndarray | None, gap_limit: int) -> Iterator[Finding]:
         told = (
             f"Rows are {usual:g}{unit} apart, but {odd.sum():,} of {len(steps):,} intervals differ, the longest being "
         )
-        told += (
-            f"{steps[longest]:g}{unit} after {_at(times, None, longest)}; windows count rows, not time: resample them."
-        )
+        told += f"{steps[longest]:g}{unit} after {words_for(times, None, longest)}; "
+        told += "windows count rows, not time: resample them."
         serious = odd.mean() > 0.01 or steps[longest] > (gap_limit + 1) * usual
         yield Finding("warning" if serious else "note", "sampling", None, told)
 
 
-def _check_windows(lost: _Mask, cut: int, window: int) -> Iterator[Finding]:
+def _check_windows(lost: Mask, cut: int, window: int) -> Iterator[Finding]:
     """How many windows the long gaps of all sensors together leave whole."""
-    whole = [int(np.maximum(_runs(~part)[1] - window + 1, 0).sum()) for part in (lost[:cut], lost[cut:])]
+    whole = [int(np.maximum(runs(~part)[1] - window + 1, 0).sum()) for part in (lost[:cut], lost[cut:])]
     possible = max(cut - window + 1, 0) + max(len(lost) - cut - window + 1, 0)
     if sum(whole) < 0.8 * possible:
         told = f"Only {sum(whole):,} of {possible:,} windows are free of long gaps in every sensor; "
@@ -185,13 +179,13 @@ def _check_windows(lost: _Mask, cut: int, window: int) -> Iterator[Finding]:
 
 def _check_still(still: list[str], sensors: int) -> Iterator[Finding]:
     if still:
-        told = f"{len(still)} of {sensors} sensors never move: {_names(still)}; their scale is taken as 1, so that any "
+        told = f"{len(still)} of {sensors} sensors never move: {named(still)}; their scale is taken as 1, so that any "
         told += "later move counts in the unit of the data: drop those whose move would mean nothing."
         yield Finding("note", "constant", still[0] if len(still) == 1 else None, told)
 
 
 def _check_copies(
-    values: Float[ndarray, "row sensor"], sensors: Sequence[str], moving: dict[int, list[_Index]]
+    values: Float[ndarray, "row sensor"], sensors: Sequence[str], moving: dict[int, list[Index]]
 ) -> Iterator[Finding]:
     """Sensors that are the same but for unit and offset: some rows suggest the pairs, all rows decide."""
     columns = list(moving)
@@ -199,96 +193,96 @@ def _check_copies(
         return
     # With the extremes of each sensor among the rows, none of them stands still there.
     rows = [*range(0, len(values), -(-len(values) // _SAMPLE)), *(row for pair in moving.values() for row in pair)]
-    alike = np.abs(_correlation(values[np.ix_(rows, columns)])) > _COPY
+    alike = np.abs(correlation(values[np.ix_(rows, columns)])) > COPY
     copies: dict[int, list[int]] = {}
     for second, column in enumerate(columns):
         originals = (columns[first] for first in np.flatnonzero(alike[second, :second]))
-        original = next((one for one in originals if one in copies and _same(values[:, [one, column]])), column)
+        original = next((one for one in originals if one in copies and same_signal(values[:, [one, column]])), column)
         copies.setdefault(original, []).append(column)
     for original, group in copies.items():
         if len(group) > 1:
-            others = _names([sensors[column] for column in group[1:]])
+            others = named([sensors[column] for column in group[1:]])
             told = f"Sensor {sensors[original]!r} is repeated, up to unit and offset, by {others}: "
             told += f"what happens to it counts {len(group)} times; keep one of them."
             # Two switches may well agree for a while; two instruments do not.
-            instruments = _lively(np.diff(values[:, original]))
+            instruments = lively(np.diff(values[:, original]))
             yield Finding("warning" if instruments else "note", "duplicate", sensors[original], told, float(len(group)))
 
 
 # --- one sensor -------------------------------------------------------------------------------------------------------
 
 
-def _check_usable(readings: _Readings, missing: _Mask, cut: int, name: str, at: _At) -> Iterator[Finding]:
+def _check_usable(readings: Readings, missing: Mask, cut: int, name: str, at: _At) -> Iterator[Finding]:
     infinite, huge = np.isinf(readings), np.abs(readings) > _HUGE
     if missing[: max(1, cut)].all():
         where = "at all" if missing.all() else f"in the first {cut:,} rows, from which the detector learns"
         yield Finding("error", "missing", name, f"Sensor {name!r} has no value {where}; drop its column.")
     elif infinite.any():
-        told = f"Sensor {name!r} is infinite in {_count(infinite.sum(), 'row')}, first in {at(np.argmax(infinite))}; "
+        told = f"Sensor {name!r} is infinite in {counted(infinite.sum(), 'row')}, first in {at(np.argmax(infinite))}; "
         yield Finding("error", "infinite", name, told + "leave such values empty.", float(infinite.mean()))
     elif huge.any():
         told = f"Sensor {name!r} is {readings[np.argmax(huge)]:g} in {at(np.argmax(huge))}, too large to be squared; "
         yield Finding("error", "range", name, told + "correct it, or change the unit.", float(huge.mean()))
 
 
-def _check_gaps(missing: _Mask, lost: _Mask, name: str, gap_limit: int, at: _At) -> Iterator[Finding]:
+def _check_gaps(missing: Mask, lost: Mask, name: str, gap_limit: int, at: _At) -> Iterator[Finding]:
     """Runs of missing values; marks in `lost` the rows that filling forward does not reach, as `Rows` does."""
     if missing.any():
-        starts, lengths = _runs(missing)
+        starts, lengths = runs(missing)
         long = (lengths > gap_limit) | (starts == 0)
         for start, length in zip(starts[long], lengths[long], strict=True):
             lost[start + (gap_limit if start else 0) : start + length] = True
         longest = np.argmax(lengths)
-        told = f"Sensor {name!r} lacks {missing.sum():,} of {len(missing):,} values in {_count(len(starts), 'gap')}, "
-        told += f"the longest of {_count(lengths[longest], 'row')} from {at(starts[longest])}; up to {gap_limit} rows "
+        told = f"Sensor {name!r} lacks {missing.sum():,} of {len(missing):,} values in {counted(len(starts), 'gap')}, "
+        told += f"the longest of {counted(lengths[longest], 'row')} from {at(starts[longest])}; up to {gap_limit} rows "
         told += "are filled forward"
-        told += f", but rows in {_count(long.sum(), 'gap')} get no score: fill or cut them." if long.any() else "."
+        told += f", but rows in {counted(long.sum(), 'gap')} get no score: fill or cut them." if long.any() else "."
         yield Finding("warning" if long.any() else "note", "gap", name, told, float(missing.mean()))
 
 
-def _check_start(readings: _Readings, start: int, cut: int, name: str, at: _At) -> Iterator[Finding]:
+def _check_start(readings: Readings, start: int, cut: int, name: str, at: _At) -> Iterator[Finding]:
     """A sensor without a scale, for it moves only in the held-out rows."""
-    if not _moves(readings[:start]):
+    if not moves(readings[:start]):
         told = f"Sensor {name!r} first moves in {at(np.argmax(readings != readings[0]))}, after the first {cut:,} rows "
         told += "from which its scale is taken (now as 1); fit on rows that show it moving from the start, or drop it."
         yield Finding("warning", "constant", name, told)
 
 
-def _check_stopgap(readings: _Readings, name: str, at: _At) -> Iterator[Finding]:
+def _check_stopgap(readings: Readings, name: str, at: _At) -> Iterator[Finding]:
     """A number such as -999, far from all others, that stands for a missing value."""
     for number in {float(readings.min()), float(readings.max())} & _STOPGAPS:
         equal = readings == number
         low, high = readings[~equal].min(), readings[~equal].max()
         if min(abs(number - low), abs(number - high)) > 5 * max(high - low, abs(low), abs(high)):
-            told = f"Sensor {name!r} is {number:g} in {_count(equal.sum(), 'row')}, first in {at(np.argmax(equal))}, "
+            told = f"Sensor {name!r} is {number:g} in {counted(equal.sum(), 'row')}, first in {at(np.argmax(equal))}, "
             told += f"but else in {low:.4g} to {high:.4g}; if {number:g} stands for a missing value, leave it empty."
             yield Finding("warning", "range", name, told, float(equal.mean()))
 
 
-def _check_stuck(readings: _Readings, name: str, at: _At) -> Iterator[Finding]:
+def _check_stuck(readings: Readings, name: str, at: _At) -> Iterator[Finding]:
     """Stretches of one value, far longer than all others of a sensor that mostly moves."""
     edges = np.concatenate([[0], np.flatnonzero(np.diff(readings)) + 1, [len(readings)]])
     lengths = np.diff(edges)
     long = np.flatnonzero(lengths >= _STUCK_ROWS)
     long = long[np.argsort(-lengths[long], kind="stable")]
-    count, usual = _apart(lengths[long], lengths[lengths < _STUCK_ROWS].max(initial=1), _STUCK_FACTOR)
+    count, usual = apart(lengths[long], lengths[lengths < _STUCK_ROWS].max(initial=1), _STUCK_FACTOR)
     long = long[:count]
     levels, stuck = readings[edges[long]], int(lengths[long].sum())
-    lively = len(lengths) - count >= _LIVELY * (len(readings) - stuck) and stuck < 0.8 * len(readings)
+    lively = len(lengths) - count >= LIVELY * (len(readings) - stuck) and stuck < 0.8 * len(readings)
     # What comes back to rest at the same value is a machine that stops, not a sensor that fails.
     if count and lively and len(set(levels)) == count:
         told = f"Sensor {name!r} repeats {levels[0]:.6g} for {lengths[long[0]]:,} rows from {at(edges[long[0]])}"
         told += f" (one of {count} such stretches)" if count > 1 else ""
-        told += f", but else for at most {_count(int(usual), 'row')}; unless the plant was at rest, "
+        told += f", but else for at most {counted(int(usual), 'row')}; unless the plant was at rest, "
         told += "the sensor was stuck: leave these values empty."
         resting = np.isin(levels, (readings.min(), readings.max())).all()
         yield Finding("note" if resting else "warning", "stuck", name, told, stuck / len(readings))
 
 
-def _check_jumps(readings: _Readings, name: str, at: _At) -> Iterator[Finding]:
+def _check_jumps(readings: Readings, name: str, at: _At) -> Iterator[Finding]:
     """Excursions of a few rows, far beyond the usual step, after which the sensor is back where it was."""
     steps, width = np.abs(np.diff(readings)), _JUMP_ROWS + 1
-    if len(steps) < 10 * width or not _lively(steps):
+    if len(steps) < 10 * width or not lively(steps):
         return
     rows = np.flatnonzero(steps > _JUMP_FACTOR * np.quantile(steps, 0.99)) + 1
     rows = rows[(rows >= width) & (rows <= len(readings) - 2 * width)]
@@ -300,10 +294,10 @@ def _check_jumps(readings: _Readings, name: str, at: _At) -> Iterator[Finding]:
     rows, sizes = rows[jumped], sizes[jumped]
     steps[(rows[:, None] - 1 + np.arange(width + 1)).ravel()] = 0
     order = np.argsort(-sizes, kind="stable")
-    count, usual = _apart(sizes[order], steps.max(), _JUMP_FACTOR)
+    count, usual = apart(sizes[order], steps.max(), _JUMP_FACTOR)
     if count:
         first, most = rows[order[:count]].min(), sizes.max()
-        told = f"Sensor {name!r} jumps {_count(count, 'time')} for a few rows, first in {at(first)}, by up to "
+        told = f"Sensor {name!r} jumps {counted(count, 'time')} for a few rows, first in {at(first)}, by up to "
         told += f"{most:.4g}, but else by at most {usual:.4g} a row; unless this is real, leave these values empty."
         yield Finding("warning", "jump", name, told, float(most) / usual)
 
@@ -321,87 +315,6 @@ def _check_shifted(old: Float[ndarray, " row"], new: Float[ndarray, " test_row"]
             f"{high:.4g} in {outside:.0%} of the rows to score; expect alarms: fit on newer rows, or check the sensor."
         )
         yield Finding("warning", "shift", name, told, outside + abs(middle - float(usual)) / width)
-    elif len(new) >= _STUCK_ROWS and np.ptp(new) == 0 and _lively(np.diff(old)):
+    elif len(new) >= _STUCK_ROWS and np.ptp(new) == 0 and lively(np.diff(old)):
         told = f"Sensor {name!r} moves in the training rows, but is always {middle:.6g} in the rows to score; check it."
         yield Finding("warning", "stuck", name, told)
-
-
-# --- small tools ------------------------------------------------------------------------------------------------------
-
-
-def _moves(readings: _Readings) -> bool:
-    """Whether the sensor has a spread of its own, as `Scale` sees it."""
-    return bool(np.ptp(readings) > 0 and readings.std() > 1e-12 * abs(readings.mean()))
-
-
-def _lively(steps: Float[ndarray, " step"]) -> bool:
-    return bool(np.count_nonzero(np.abs(steps) > 0) >= _LIVELY * len(steps))
-
-
-def _apart(sizes: ndarray, rest: np.number[Any], factor: int) -> tuple[int, float]:
-    """How many of the falling sizes stand apart from all that follow, by a factor, and the largest that follows."""
-    line = np.append(sizes, rest)
-    count = int(np.flatnonzero(np.append(True, line[:-1] >= factor * line[1:]))[-1])
-    return count, float(line[count])
-
-
-def _runs(mask: _Mask) -> tuple[Int[ndarray, " run"], Int[ndarray, " run"]]:
-    """Starts and lengths of the runs of True."""
-    edges = np.flatnonzero(np.diff(mask, prepend=False, append=False))
-    return edges[::2], edges[1::2] - edges[::2]
-
-
-def _same(pair: Float[ndarray, "row 2"]) -> bool:
-    """Whether two sensors move as one, and not only in a few great moves that they share."""
-    pair = pair[~np.isnan(pair).any(axis=1)]
-    inner = np.clip(pair, *np.quantile(pair, [0.05, 0.95], axis=0)) if len(pair) else pair
-    parts = [pair, inner] if np.ptp(inner, axis=0).any() else [pair]
-    return all(abs(_correlation(part)[0, 1]) > _COPY for part in parts)
-
-
-def _correlation(values: Float[ndarray, "row sensor"]) -> Float[ndarray, "sensor sensor"]:
-    """Correlation of each pair of sensors over the rows where both have a value; 0 where one stands still there."""
-    there = ~np.isnan(values)
-    count = np.maximum(there.T.astype(float) @ there, 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scaled = np.nan_to_num((values - np.nanmean(values, axis=0)) / np.nanstd(values, axis=0), posinf=0, neginf=0)
-        mean = scaled.T @ there / count
-        variance = (scaled**2).T @ there / count - mean**2
-        covariance = scaled.T @ scaled / count - mean * mean.T
-        return np.where(np.minimum(variance, variance.T) > 1e-9, covariance / np.sqrt(variance * variance.T), 0)
-
-
-def _in_order(found: list[Finding]) -> list[Finding]:
-    """Errors first, then by topic and severity; of many sensors with the same trouble the lesser are only named."""
-
-    def place(finding: Finding) -> tuple[int, int]:
-        return _LEVELS.index(finding.level), _TOPICS.index(finding.topic)
-
-    told = []
-    for _, group in groupby(sorted(found, key=lambda finding: (*place(finding), -finding.severity)), key=place):
-        findings = list(group)
-        rest = [finding.sensor for finding in findings[_TOP:] if finding.sensor is not None]
-        if len(rest) > 1:
-            message = f"And {len(rest)} more sensors with the same trouble ({findings[0].topic}): {_names(rest)}."
-            findings[_TOP:] = [Finding(findings[0].level, findings[0].topic, None, message)]
-        told += findings
-    return told
-
-
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-
-
-def _at(times: ndarray | None, rows: ndarray | None, index: _Index) -> str:
-    row = int(index if rows is None else rows[index])
-    if times is None or _absent(times)[row]:
-        return f"row {row}"
-    return f"row {row} ({times[row].astype('M8[s]') if times.dtype.kind == 'M' else times[row]})"
-
-
-def _absent(times: ndarray) -> _Mask:
-    return np.isnat(times) if times.dtype.kind == "M" else np.isnan(times.astype(float))
-
-
-def _count(number: _Index, noun: str) -> str:
-    return f"{number:,} {noun}" + "s" * bool(number != 1)

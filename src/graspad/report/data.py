@@ -9,17 +9,7 @@ from numpy import ndarray
 
 from graspad.alarms.incidents import Incident
 from graspad.errors import InputError
-
-
-@dataclass(frozen=True)
-class Truth:
-    """A fault that is known to lie in the rows [start, end): for demos and benchmarks."""
-
-    kind: str
-    start: int
-    end: int
-    sensors: tuple[str, ...]
-    description: str
+from graspad.simulate import Fault
 
 
 @dataclass(frozen=True)
@@ -41,7 +31,7 @@ class ReportData:
     summary: dict[str, str]  # what else the reader should know, such as {"fit": "normal.parquet"}
     units: dict[str, str] | None = None
     descriptions: dict[str, str] | None = None
-    truth: tuple[Truth, ...] = ()
+    truth: tuple[Fault, ...] = ()  # faults that are known: for demos and benchmarks
 
     def __post_init__(self) -> None:
         rows, sensors = len(self.score), len(self.sensors)

@@ -9,9 +9,10 @@ import numpy as np
 
 from graspad.alarms.incidents import Incident
 from graspad.report.clock import Clock
-from graspad.report.data import ReportData, Truth
+from graspad.report.data import ReportData
 from graspad.report.marks import in_incident
 from graspad.report.words import count, number, percent, small
+from graspad.simulate import Fault
 
 DETAILED = 12  # incidents with charts of their own
 _LISTED = 500  # incidents in the table
@@ -54,14 +55,14 @@ class Entry:
     p_value: str
     bars: tuple[Bar, ...]
     detailed: bool
-    known: tuple[Truth, ...]
+    known: tuple[Fault, ...]
 
 
 @dataclass(frozen=True)
 class Finding:
     """One line of the table of known faults."""
 
-    fault: Truth
+    fault: Fault
     interval: str
     entry: Entry | None  # the worst incident in its rows
     delay: str

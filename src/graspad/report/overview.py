@@ -8,10 +8,11 @@ import numpy as np
 
 from graspad.alarms.incidents import Incident
 from graspad.report.clock import Clock
-from graspad.report.data import ReportData, Truth
+from graspad.report.data import ReportData
 from graspad.report.marks import Figure, axis, base, css, shades, time_axis, trace
 from graspad.report.thin import thin
 from graspad.report.words import chart_text, percent
+from graspad.simulate import Fault
 
 _BUCKETS = 1500  # about one a pixel, and some more to zoom into
 
@@ -69,14 +70,14 @@ def _hover(clock: Clock, place: int, incident: Incident) -> str:
     return "<br>".join([*lines, "<i>click for details</i>"])
 
 
-def _bar(clock: Clock, fault: Truth) -> Figure:
+def _bar(clock: Clock, fault: Fault) -> Figure:
     first, last = clock.band(fault.start, fault.end)
     place = {"type": "rect", "x0": first, "x1": last, "yref": "y2", "y0": -0.95, "y1": -0.65}
     # The outline keeps the shortest fault in sight.
     return place | {"fillcolor": css("--truth"), "line": {"color": css("--truth"), "width": 2}}
 
 
-def _hover_bar(clock: Clock, fault: Truth) -> Figure:
+def _hover_bar(clock: Clock, fault: Fault) -> Figure:
     """Shapes have no hover, so there is a line of unseen points on the bar."""
     lines = [f"<b>Known fault: {chart_text(fault.kind)}</b>", chart_text(fault.description)]
     first, last = clock.band(fault.start, fault.end)
@@ -91,7 +92,7 @@ def _hover_bar(clock: Clock, fault: Truth) -> Figure:
     }
 
 
-def _kinds(clock: Clock, truth: Sequence[Truth]) -> Figure:
+def _kinds(clock: Clock, truth: Sequence[Fault]) -> Figure:
     """Names over the bars, turned inwards near the right edge."""
     late = [fault.start > 0.85 * clock.rows for fault in truth]
     places = [fault.end - 1 if turned else fault.start for fault, turned in zip(truth, late, strict=True)]
