@@ -14,7 +14,7 @@ def test_no_more_normal_rows_alarm_than_wished(count, rate, seed):
     # One step lower would be too low: the rate is used up, not undercut.
     below = scores[scores < threshold.value]
     if len(below):
-        assert (scores > below.max()).mean() > rate
+        assert (scores > below.max()).mean() > rate - 1e-9
 
 
 @given(st.integers(5, 200), st.integers(0, 1000))
