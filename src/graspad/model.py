@@ -29,6 +29,9 @@ from graspad.velocity.gaussian import GaussianField
 # Windows scored at once: enough for full speed, few enough to stay in the processor's cache.
 _BATCH, _EXACT_BATCH = 32, 512
 
+# Into so many parts the held-out windows are divided to calibrate on rows that the levels do not know.
+_PARTS = 5
+
 
 @dataclass(frozen=True)
 class Model:
@@ -50,16 +53,17 @@ class Model:
     def calibrated(self, held_out: Rows) -> tuple[Model, Float[ndarray, " row"]]:
         """This model with shares measured against their levels on held-out normal rows, and the scores of those rows.
 
-        Levels flatter the rows they were taken from. So each half of the held-out windows is scored with the levels of
-        the other half; the model itself gets the levels of both.
+        Levels flatter the rows they were taken from. So each fifth of the held-out windows is scored with the levels of
+        the others; the model itself gets the levels of all.
         """
         (shares,) = self._by_window(self._raw_shares(held_out, None, None), held_out, lambda part: [part.by_sensor])
         whole = torch.from_numpy(held_out.whole_windows(self.settings.window))
-        early = torch.arange(len(shares)) < len(shares) // 2
+        part_of = torch.arange(len(shares)) * _PARTS // len(shares)
         scores = torch.empty(len(shares))
-        for half in (early, ~early):
-            other = shares[~half & whole] if (~half & whole).any() else shares[whole]
-            scores[half] = Levels.of(other).apply(Shares(shares[half], None)).score
+        for part in range(_PARTS):
+            here, others = part_of == part, (part_of != part) & whole
+            levels = Levels.of(shares[others if others.any() else whole])
+            scores[here] = levels.apply(Shares(shares[here], None)).score
         return replace(self, levels=Levels.of(shares[whole])), self._to_rows(scores, held_out)
 
     def score(self, rows: Rows, batch: int | None = None) -> Float[ndarray, " row"]:
