@@ -119,6 +119,9 @@ def fit(
     ).fit(table)
     seconds = time.perf_counter() - began
     detector.save(output)
+    report = detector.training_report_
+    if report is not None and report.interrupted:
+        errors.print(f"note: stopped by ctrl-C after {report.steps} steps; the best weights so far are kept.")
     facts = _model_facts(detector) | {"rows": len(table.values), "seconds": round(seconds, 2), "model": str(output)}
     if as_json:
         _print_json(facts)
