@@ -11,8 +11,10 @@ from torch import Tensor
 
 from graspad.core.score import Shares
 
-# A sensor counts only where its share exceeds this quantile of its own held-out normal shares.
+# A sensor counts where its share exceeds this quantile of its own held-out normal shares …
 _QUANTILE = 0.99
+# … and faintly below: without that, all rows that stay below every level would tie.
+_FAINT = 0.01
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,13 @@ class Levels:
         return cls(torch.from_numpy(np.quantile(by_sensor.numpy(), _QUANTILE, axis=0)).to(torch.float32))
 
     def apply(self, shares: Shares) -> Shares:
-        """The log-excess Σ_n log(1 + max(z_n − 1, 0)), z_n the share of sensor n in units of its level.
+        """The log-excess Σ_n log(max(z_n, 1)) + 0.01 log(1 + z_n), z_n the share of sensor n in units of its level.
 
         Its terms are the new shares by sensor. Bands have no level of their own: they keep their proportions and are
         scaled to the new score.
         """
-        by_sensor = torch.log1p((shares.by_sensor / self.by_sensor - 1).clamp(min=0))
+        z = shares.by_sensor / self.by_sensor
+        by_sensor = z.clamp(min=1).log() + _FAINT * z.log1p()
         if shares.by_band is None:
             return Shares(by_sensor, None)
         return Shares(by_sensor, shares.by_band * (by_sensor.sum(dim=1) / shares.score)[:, None, None])
