@@ -3,6 +3,7 @@
 import io
 import re
 
+import numpy as np
 import polars as pl
 import pytest
 from rich.console import Console
@@ -45,3 +46,16 @@ def test_data_model_scores_and_report_are_left_behind(shown):
     )
     page = (folder / "report.html").read_text()
     assert all(fault.description in page for fault in simulate.faulty(days=7, seed=1).faults)
+
+
+@pytest.mark.parametrize("length", [1, 3, 5])
+def test_gaps_in_a_healthy_week_raise_no_alarm(shown, length):
+    """Values that were filled forward never alarm by themselves, nor do the rows around them."""
+    detector = GraspDetector.load(shown[0] / "plant.grasp")
+    values = simulate.faulty(days=2, seed=5, kinds=()).values
+    assert not detector.predict(values).any()
+    rng = np.random.default_rng(length)
+    for _ in range(values.size // (100 * length)):
+        row, sensor = rng.integers(len(values) - length), rng.integers(values.shape[1])
+        values[row : row + length, sensor] = np.nan
+    assert not detector.predict(values).any()
