@@ -123,15 +123,11 @@ def fit(
     if report is not None and report.interrupted:
         errors.print(f"note: stopped by ctrl-C after {report.steps} steps; the best weights so far are kept.")
     facts = _model_facts(detector) | {"rows": len(table.values), "seconds": round(seconds, 2), "model": str(output)}
-    if as_json:
-        _print_json(facts)
-    else:
-        console.print(
-            f"Learnt {facts['sensors']} sensors from {len(table.values):,} rows in {seconds:.1f} s: "
-            f"{facts['edges']} links, window {facts['window']}, threshold {facts['threshold']:.4g} → {output}",
-            highlight=False,
-            soft_wrap=True,
-        )
+    text = (
+        f"Learnt {facts['sensors']} sensors from {len(table.values):,} rows in {seconds:.1f} s: "
+        f"{facts['edges']} links, window {facts['window']}, threshold {facts['threshold']:.4g} → {output}"
+    )
+    _tell(facts, text, as_json)
 
 
 @app.command()
@@ -163,15 +159,11 @@ def score(
         "seconds": round(seconds, 2),
         "output": str(output),
     }
-    if as_json:
-        _print_json(facts)
-    else:
-        console.print(
-            f"Scored {facts['rows']:,} rows in {seconds:.1f} s: {facts['alarms']:,} alarms, "
-            f"{facts['without_score']:,} rows without a score → {output}",
-            highlight=False,
-            soft_wrap=True,
-        )
+    text = (
+        f"Scored {facts['rows']:,} rows in {seconds:.1f} s: {facts['alarms']:,} alarms, "
+        f"{facts['without_score']:,} rows without a score → {output}"
+    )
+    _tell(facts, text, as_json)
 
 
 @app.command()
@@ -287,6 +279,14 @@ def _incidents(explanation: Explanation, table: Table, top: int) -> list[dict[st
         }
         for incident in explanation.incidents
     ]
+
+
+def _tell(facts: dict[str, Any], text: str, as_json: bool) -> None:
+    """The outcome of a command, for a program or for a person."""
+    if as_json:
+        _print_json(facts)
+    else:
+        console.print(text, highlight=False, soft_wrap=True)
 
 
 def _print_json(content: dict[str, Any]) -> None:

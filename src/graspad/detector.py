@@ -99,10 +99,11 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         field = self._learn(learning, held_out, adjacency, spectrum, settings)
         sources = draw_sources(settings.scoring.sources, len(table.sensors), settings.window, self.seed)
         model = Model(settings, table.sensors, scale, adjacency, spectrum, sources, field)
-        self.model_, normal_scores = model.calibrated(held_out) if settings.scoring.calibrate else (model, None)
-        self.threshold_ = Threshold.of(
-            model.score(held_out) if normal_scores is None else normal_scores, self.false_alarms
-        )
+        if settings.scoring.calibrate:
+            self.model_, normal_scores = model.calibrated(held_out)
+        else:
+            self.model_, normal_scores = model, model.score(held_out)
+        self.threshold_ = Threshold.of(normal_scores, self.false_alarms)
         return self
 
     def _learn(
@@ -110,8 +111,9 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
     ) -> Field:
         """The velocity field of normal rows: in closed form, or a network trained on them."""
         path, velocity, window = Path.of(spectrum, settings.tau), settings.velocity, settings.window
-        windows = _whole_windows(learning, window, "first 80 %")
-        held_out_windows = _whole_windows(held_out, window, "last 20 %")
+        last = 100 * settings.training.validation_share
+        windows = _whole_windows(learning, window, f"first {100 - last:g} %")
+        held_out_windows = _whole_windows(held_out, window, f"last {last:g} %")
         self.training_report_: TrainingReport | None = None
         if velocity.kind == "gaussian":
             return GaussianField.of(windows, spectrum, path, velocity.rank, velocity.ridge)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from jaxtyping import Float
 from numpy import ndarray
@@ -71,8 +69,3 @@ def mlp(width: int, hidden: int, dropout: float) -> nn.Sequential:
     return nn.Sequential(
         nn.Linear(width, hidden), nn.ReLU(), nn.Dropout(dropout), nn.Linear(hidden, width), nn.Dropout(dropout)
     )
-
-
-def scaled_normal_(weight: Tensor) -> None:
-    """Small normal initial values for embeddings."""
-    nn.init.normal_(weight, std=1 / math.sqrt(weight.shape[-1]))

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from graspad.config import Velocity
-from graspad.velocity.field import Field, FlowTime, State, WithFlowTime, scaled_normal_
+from graspad.velocity.field import Field, FlowTime, State, WithFlowTime
 
 _HEADS = 4
 
@@ -18,7 +18,7 @@ class Transformer(Field):
         super().__init__()
         self.project_in = WithFlowTime(settings.time_features, window, settings.hidden)
         self.sensor = nn.Parameter(torch.empty(n_sensors, settings.hidden))
-        scaled_normal_(self.sensor.data)
+        nn.init.normal_(self.sensor, std=settings.hidden**-0.5)
         layers = (
             nn.TransformerEncoderLayer(
                 settings.hidden,
