@@ -73,6 +73,15 @@ def test_best_weights_are_restored(problem):
     assert same.best_loss == report.best_loss
 
 
+def test_patience_ends_training_and_keeps_what_the_whole_budget_would_have_kept_so_far(problem):
+    spoilt = QUICK.model_copy(update={"budget": 200, "learning_rate": 3.0})  # gets worse from the first step on
+    _, whole = problem(spoilt)
+    _, short = problem(spoilt.model_copy(update={"patience": 2}))
+    assert whole.steps == 200
+    assert short.steps == short.best_step + 2 * QUICK.validate_every < 200
+    assert short.best_loss == whole.best_loss
+
+
 def test_ctrl_c_keeps_the_best_weights_so_far(problem):
     def interrupt(progress):
         if progress.step == 45:

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 import graspad
+from graspad.bench import commands as bench
 from graspad.errors import GraspError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(bench.app, name="bench")
 console = Console()
 errors = Console(stderr=True)
 

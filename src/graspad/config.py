@@ -31,11 +31,16 @@ class Velocity(_Frozen):
 
 
 class Training(_Frozen):
-    """How the network is trained (Appendix E.3). `budget` and `validate_every` count `unit`s."""
+    """How the network is trained (Appendix E.3). `budget` and `validate_every` count `unit`s.
+
+    Training ends early after `patience` validations in a row without a better held-out loss; None goes on to the end.
+    Either way the best weights are kept.
+    """
 
     budget: Positive = 1500
     unit: Literal["epochs", "steps"] = "epochs"
     validate_every: Positive = 50
+    patience: Positive | None = None
     batch_size: Positive = 256
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
     anneal: bool = False

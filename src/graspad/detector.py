@@ -128,6 +128,10 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         """The bare score of each row, higher = more anomalous; NaN where a row has no full window."""
         return self._model.score(self._rows(Table.of(data)))
 
+    def window_scores(self, data: object) -> Float[ndarray, " window"]:
+        """The score ξ of each window, of which there are window − 1 fewer than rows; NaN where one lies in a gap."""
+        return self._model.window_scores(self._rows(Table.of(data)))
+
     def score(self, data: object) -> Any:
         """Score, p-value and alarm of each row, as a table of the type, index and time column that came in.
 

@@ -68,8 +68,15 @@ class Model:
 
     def score(self, rows: Rows, batch: int | None = None) -> Float[ndarray, " row"]:
         """ξ of each row; NaN where it has no full window."""
+        return self._to_rows(self._window_scores(rows, batch), rows)
+
+    def window_scores(self, rows: Rows) -> Float[ndarray, " window"]:
+        """ξ of each window; NaN where it lies in a longer gap."""
+        return self._whole(self._window_scores(rows, None), rows)
+
+    def _window_scores(self, rows: Rows, batch: int | None) -> Float[Tensor, " window"]:
         (score,) = self._by_window(self._shares(rows, None, batch), rows, lambda part: [part.score])
-        return self._to_rows(score, rows)
+        return score
 
     def explain(self, rows: Rows, batch: int | None = None) -> Explanation:
         """ξ of each row with its exact shares."""
@@ -132,8 +139,11 @@ class Model:
         return kept
 
     def _to_rows(self, values: Float[Tensor, "window *any"], rows: Rows) -> Float[ndarray, "row *any"]:
-        by_window = values.numpy().astype(np.float64)
-        by_window[~rows.whole_windows(self.settings.window)] = np.nan
-        by_row = to_rows(by_window, self.settings.window, self.settings.align)
+        by_row = to_rows(self._whole(values, rows), self.settings.window, self.settings.align)
         by_row[rows.lost] = np.nan
         return by_row
+
+    def _whole(self, values: Float[Tensor, "window *any"], rows: Rows) -> Float[ndarray, "window *any"]:
+        by_window = values.numpy().astype(np.float64)
+        by_window[~rows.whole_windows(self.settings.window)] = np.nan
+        return by_window

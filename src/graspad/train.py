@@ -97,6 +97,8 @@ def train(
                     held_out_loss = _validate(field, validation)
                     if held_out_loss < best_loss:
                         best, best_loss, best_step = deepcopy(field.state_dict()), held_out_loss, step
+                    if settings.patience and step - best_step >= settings.patience * validate_every:
+                        break
                 left = (time.perf_counter() - began) / step * (steps - step)
                 on_progress(Progress(step, steps, loss.item(), best_loss, left))
         except KeyboardInterrupt:

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from graspad.config import Velocity
-from graspad.velocity.field import build
+from graspad.velocity.field import Dropout, build
 
 KINDS = ["tsmixer", "gnn", "transformer"]
 CHAIN = np.eye(6, k=1, dtype=bool) | np.eye(6, k=-1, dtype=bool)
@@ -77,3 +77,16 @@ def test_transformer_tells_sensors_apart():
     same = torch.ones(1, 6, 9)
     out = field("transformer")(same, torch.tensor([0.5]))
     assert (out[0, 0] - out[0, 1]).abs().max() > 1e-4
+
+
+def test_dropout_keeps_the_mean_and_is_still_outside_training():
+    torch.manual_seed(0)
+    layer, ones = Dropout(0.1), torch.ones(1_000_001)  # not a multiple of four
+    dropped = layer(ones)
+    assert (dropped == 0).float().mean().item() == pytest.approx(0.1, abs=0.002)
+    torch.testing.assert_close(dropped[dropped != 0], torch.full_like(dropped[dropped != 0], 1 / 0.9))
+    # Neighbours share a random number but must not fall together.
+    gone = (dropped == 0).float()
+    assert (gone[1:] * gone[:-1]).mean().item() == pytest.approx(0.01, abs=0.001)
+    assert torch.equal(layer.eval()(ones), ones)
+    assert torch.equal(Dropout(0.0)(ones), ones)

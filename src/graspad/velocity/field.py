@@ -67,5 +67,25 @@ class WithFlowTime(nn.Module):
 def mlp(width: int, hidden: int, dropout: float) -> nn.Sequential:
     """Two linear layers with ReLU, and dropout after each: the mixing MLP of Appendix C."""
     return nn.Sequential(
-        nn.Linear(width, hidden), nn.ReLU(), nn.Dropout(dropout), nn.Linear(hidden, width), nn.Dropout(dropout)
+        nn.Linear(width, hidden), nn.ReLU(), Dropout(dropout), nn.Linear(hidden, width), Dropout(dropout)
     )
+
+
+class Dropout(nn.Module):
+    """Dropout with a quarter of torch's cost on a CPU, where drawing the mask was half of a training step.
+
+    Four values share one random 64-bit number; p is met to 1/65536.
+    """
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, values: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
+        """Each value is zero with probability p, else larger by 1/(1−p); unchanged outside training."""
+        if not self.training or self.p == 0:
+            return values
+        count = values.numel()
+        bits = torch.randint(-(2**63), 2**63 - 1, (-(-count // 4),)).view(torch.int16)[:count].view(values.shape)
+        keep = bits >= round(self.p * 65536) - 32768
+        return values * keep.to(values.dtype).mul_(1 / (1 - self.p))

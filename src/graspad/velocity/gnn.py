@@ -9,7 +9,7 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from graspad.config import Velocity
-from graspad.velocity.field import Field, FlowTime, State, WithFlowTime
+from graspad.velocity.field import Dropout, Field, FlowTime, State, WithFlowTime
 
 
 class GCNBlock(nn.Module):
@@ -19,7 +19,7 @@ class GCNBlock(nn.Module):
         super().__init__()
         self.norm = nn.LayerNorm(hidden)
         self.weight = nn.Linear(hidden, hidden)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(
         self, state: Float[Tensor, "batch sensor hidden"], propagate: Float[Tensor, "sensor sensor"]

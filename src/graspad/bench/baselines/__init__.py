@@ -1,0 +1,1 @@
+"""The methods that GRASP is measured against, one per file."""

@@ -1,0 +1,35 @@
+"""GRASP and its variants as methods of the benchmark."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from graspad.bench.method import Method, RowScores, Values
+from graspad.config import Settings
+from graspad.data.windows import causal, overlap
+
+
+class Grasp(Method):
+    """GRASP with given settings; `graph="random"` puts as many edges as the data's graph has at random places."""
+
+    imports: ClassVar[tuple[str, ...]] = ("graspad.detector",)
+
+    def __init__(self, preset: Settings, graph: Literal["random"] | None = None) -> None:
+        self.preset, self.graph = preset, graph
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every number of the method."""
+        return {**self.preset.model_dump(), "graph": self.graph or "data"}
+
+    def fit(self, train: Values, seed: int) -> None:
+        """Fit a detector, its label-free threshold included."""
+        from graspad.detector import GraspDetector
+
+        self._detector = GraspDetector(self.preset, graph=self.graph, seed=seed, progress=False).fit(train)
+
+    def score(self, test: Values) -> RowScores:
+        """Both alignments from one pass over the windows; alarms belong to the overlap scores."""
+        by_window = self._detector.window_scores(test)
+        scores = overlap(by_window, self.preset.window)
+        return RowScores(scores, causal(by_window, self.preset.window), self._detector.threshold_.alarms(scores))
