@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graspad.bench.record import COLUMNS, Record
+from graspad.bench.record import Record
+from graspad.bench.results import COLUMNS
 from graspad.errors import InputError
 
 SERIES = 6

@@ -6,6 +6,7 @@ A method of your own runs without any line here: name it `your_module:YourMethod
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 
 from graspad.bench.baselines.copod import COPOD
@@ -27,30 +28,34 @@ def _network(kind: FieldKind, **scoring: object) -> Settings:
     return _recipe(**scoring).override(velocity=dict(RECIPE.velocity) | {"kind": kind})
 
 
+def _smoothed(method: Callable[[], Method]) -> Method:
+    return Smoothed(method())
+
+
 # The paper's ablations build on each other: equal weights, then also a random graph or the linear path.
 _EQUAL = _recipe(weights="uniform")
 
 METHODS: dict[str, Callable[[], Method]] = {
-    "grasp": lambda: Grasp(RECIPE),
+    "grasp": partial(Grasp, RECIPE),
     # Ends after 150 epochs without a better held-out loss: all 1500 would take eight hours for one SMD machine.
-    "grasp-paper": lambda: Grasp(PAPER.override(training=dict(PAPER.training) | {"patience": 3})),
-    "grasp-mean": lambda: Grasp(_EQUAL),
-    "grasp-er": lambda: Grasp(_EQUAL, graph="random"),
-    "grasp-lin": lambda: Grasp(_EQUAL.override(tau=0.0)),
-    "grasp-tsmixer": lambda: Grasp(_network("tsmixer")),
-    "grasp-gnn": lambda: Grasp(_network("gnn")),
-    "grasp-transformer": lambda: Grasp(_network("transformer")),
-    **{f"grasp-tau-{tau:g}": lambda tau=tau: Grasp(RECIPE.override(tau=tau)) for tau in (0, 0.25, 0.5, 1, 2, 4, 8)},
-    **{f"grasp-times-{n}": lambda n=n: Grasp(_recipe(flow_times=n)) for n in (1, 2, 5, 10, 20, 50)},
+    "grasp-paper": partial(Grasp, PAPER.override(training=dict(PAPER.training) | {"patience": 3})),
+    "grasp-mean": partial(Grasp, _EQUAL),
+    "grasp-er": partial(Grasp, _EQUAL, graph="random"),
+    "grasp-lin": partial(Grasp, _EQUAL.override(tau=0.0)),
+    "grasp-tsmixer": partial(Grasp, _network("tsmixer")),
+    "grasp-gnn": partial(Grasp, _network("gnn")),
+    "grasp-transformer": partial(Grasp, _network("transformer")),
+    **{f"grasp-tau-{tau:g}": partial(Grasp, RECIPE.override(tau=tau)) for tau in (0, 0.25, 0.5, 1, 2, 4, 8)},
+    **{f"grasp-times-{n}": partial(Grasp, _recipe(flow_times=n)) for n in (1, 2, 5, 10, 20, 50)},
     # The closed form takes the mean over all sources exactly; their number matters to a network.
-    **{f"grasp-sources-{n}": lambda n=n: Grasp(_network("tsmixer", sources=n)) for n in (1, 2, 5, 10, 20)},
+    **{f"grasp-sources-{n}": partial(Grasp, _network("tsmixer", sources=n)) for n in (1, 2, 5, 10, 20)},
     "hbos": HBOS,
     "copod": COPOD,
     "random": Random,
     "constant": Constant,
-    "hbos-smooth": lambda: Smoothed(HBOS()),
-    "energy-smooth": lambda: Smoothed(Energy()),
-    "mahalanobis-smooth": lambda: Smoothed(Mahalanobis()),
+    "hbos-smooth": partial(_smoothed, HBOS),
+    "energy-smooth": partial(_smoothed, Energy),
+    "mahalanobis-smooth": partial(_smoothed, Mahalanobis),
     "knn-window": KNNWindow,
 }
 

@@ -16,17 +16,11 @@ from types import TracebackType
 from typing import Any
 
 from graspad.bench.method import Method, config_hash
+from graspad.bench.results import COLUMNS
 from graspad.errors import InputError
 
 # set, series, method, seed
 Key = tuple[str, str, str, int]
-
-COLUMNS = (
-    *("set", "series", "method", "seed", "sensors", "train_rows", "rows", "anomalous_rows"),
-    *("prc", "roc", "best_f1", "vus_pr", "vus_roc", "affiliation_f1", "event_f1", "inflated_pa_f1"),
-    *("alarm_precision", "alarm_recall", "alarm_f1", "false_alarm_rate", "events_found", "delay"),
-    *("causal_prc", "causal_roc", "causal_best_f1", "fit_seconds", "score_seconds", "config", "error"),
-)
 
 
 class Record:

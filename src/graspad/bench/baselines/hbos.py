@@ -34,7 +34,9 @@ class HBOS(Method):
     def score(self, test: Values) -> RowScores:
         """−Σ_n log2(density of the bin of sensor n + 0.1)."""
         columns = standardised_across_sensors(test).T
-        return RowScores.pointwise(-sum(np.log2(_densities(column, self.bins) + 0.1) for column in columns))
+        return RowScores.pointwise(
+            -np.sum([np.log2(_densities(column, self.bins) + 0.1) for column in columns], axis=0)
+        )
 
 
 def _densities(values: Float[ndarray, " row"], bins: int) -> Float[ndarray, " row"]:

@@ -1,0 +1,124 @@
+"""From results to means: over the series for each seed, then over the seeds; and differences paired by series."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from graspad.bench.results import Row
+from graspad.bench.roster import Sweep, swept
+
+# Deviations below this are rounding: the method does not depend on the seed.
+_NO_DEVIATION = 1e-9
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean and its uncertainty; `spread` is None where one value alone cannot tell."""
+
+    mean: float
+    spread: float | None
+
+
+def by_method(rows: Iterable[Row], data_set: str) -> dict[str, list[Row]]:
+    """The units of a set that did not fail, by method."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.set == data_set and not row.error:
+            found.setdefault(row.method, []).append(row)
+    return found
+
+
+def series_of(rows: Iterable[Row]) -> set[str]:
+    """The series that occur."""
+    return {row.series for row in rows}
+
+
+def series_per_seed(rows: Iterable[Row]) -> list[int]:
+    """How many series each seed has."""
+    return [len(of_seed) for of_seed in _by_seed(rows).values()]
+
+
+def over_seeds(rows: Iterable[Row], column: str) -> Estimate | None:
+    """Mean and sample deviation over the seeds of the mean over the series; None if the column is undefined throughout.
+
+    Series where it is undefined do not count.
+    """
+    means = [fmean(row.numbers[column] for row in of_seed) for of_seed in _by_seed(defined(rows, column)).values()]
+    return _estimate(means)
+
+
+def total_over_seeds(rows: Iterable[Row], column: str) -> Estimate | None:
+    """The same for the sum over the series."""
+    return _estimate([sum(row.numbers[column] for row in of) for of in _by_seed(defined(rows, column)).values()])
+
+
+def score_seconds_per_row(rows: Iterable[Row]) -> float | None:
+    """Seconds that a test row takes, over all series and seeds."""
+    timed = [row for row in defined(rows, "score_seconds") if row.numbers.get("rows", 0) > 0]
+    tested = sum(row.numbers["rows"] for row in timed)
+    return sum(row.numbers["score_seconds"] for row in timed) / tested if timed else None
+
+
+def paired(rows: Iterable[Row], reference: Iterable[Row], column: str) -> Estimate | None:
+    """Mean over the series that both have of the difference to a reference, ± its standard error over those series.
+
+    A series' value is its mean over seeds. This is the noise that remains for methods that no seed changes: other
+    series of the same kind would have given another mean.
+    """
+    ours, theirs = _by_series(rows, column), _by_series(reference, column)
+    found = _estimate([ours[series] - theirs[series] for series in ours if series in theirs])
+    if found is None or found.spread is None:
+        return found
+    return Estimate(found.mean, found.spread / len(ours.keys() & theirs.keys()) ** 0.5)
+
+
+def in_seed_deviations(rows: Sequence[Row], reference: Sequence[Row], column: str) -> float | None:
+    """The difference to a reference, on the series both have, over the deviation between seeds.
+
+    That deviation is the root mean square of the two methods' own; None if it is zero or not known.
+    """
+    both = series_of(defined(rows, column)) & series_of(defined(reference, column))
+    ours, theirs = (over_seeds((row for row in of if row.series in both), column) for of in (rows, reference))
+    if ours is None or theirs is None or ours.spread is None or theirs.spread is None:
+        return None
+    deviation = ((ours.spread**2 + theirs.spread**2) / 2) ** 0.5
+    return (ours.mean - theirs.mean) / deviation if deviation > _NO_DEVIATION else None
+
+
+def sweep(rows: Sequence[Row], quantity: Sweep) -> dict[str, dict[float, list[Row]]]:
+    """By set and by value of the varied quantity, in rising order: the units on the series that all values have."""
+    found = {}
+    for data_set in dict.fromkeys(row.set for row in rows):
+        varied = {swept(method): units for method, units in by_method(rows, data_set).items()}
+        values = {key[1]: units for key, units in varied.items() if key is not None and key[0] == quantity}
+        common = set.intersection(*map(series_of, values.values())) if values else set()
+        if common:
+            found[data_set] = {v: [row for row in values[v] if row.series in common] for v in sorted(values)}
+    return found
+
+
+def defined(rows: Iterable[Row], column: str) -> list[Row]:
+    """The units in which a column has a value."""
+    return [row for row in rows if column in row.numbers]
+
+
+def _by_seed(rows: Iterable[Row]) -> dict[int, list[Row]]:
+    found: dict[int, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.seed, []).append(row)
+    return found
+
+
+def _by_series(rows: Iterable[Row], column: str) -> dict[str, float]:
+    found: dict[str, list[float]] = {}
+    for row in defined(rows, column):
+        found.setdefault(row.series, []).append(row.numbers[column])
+    return {series: fmean(values) for series, values in found.items()}
+
+
+def _estimate(values: Sequence[float]) -> Estimate | None:
+    if not values:
+        return None
+    return Estimate(fmean(values), stdev(values) if len(values) > 1 else None)
