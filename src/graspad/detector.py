@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from graspad.core.path import Path
 from graspad.core.score import draw_sources
 from graspad.core.spectrum import Spectrum
 from graspad.core.windows import Windows
+from graspad.crossfit import HeldOut, cross_fit
 from graspad.data.gaps import Rows
 from graspad.data.scale import Scale
 from graspad.data.table import Table
@@ -83,41 +85,57 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         self.progress = progress
 
     def fit(self, normal: object, y: object = None) -> GraspDetector:
-        """Learn the velocity field of normal rows and calibrate the threshold on the part held out for it.
+        """Learn the velocity field of normal rows and calibrate the threshold on rows held out from it.
 
-        The first 80 % of the rows (in time) give scale, graph and training windows, the rest validates and calibrates.
+        A network learns from the first 80 % of the rows (in time); the rest validates and calibrates. The closed form
+        is fitted five times without a fifth of the rows, which calibrates, and then with all of them.
         `y` is ignored; it is there for scikit-learn's pipelines.
         """
         settings = self._settings()
         table = Table.of(normal)
         cut = _check_rows(table, settings)
-        scale = Scale.of(table.values[:cut])
+        known = slice(None if settings.velocity.kind == "gaussian" else cut)
+        scale = Scale.of(table.values[known])
         rows = Rows.of(scale.apply(table.values), settings.gap_limit)
-        learning, held_out = rows.part(slice(None, cut)), rows.part(slice(cut, None))
+        learning = rows.part(known)
         adjacency = self._adjacency(learning.values[~learning.lost], table.sensors, settings)
         spectrum = Spectrum.of(adjacency)
-        field = self._learn(learning, held_out, adjacency, spectrum, settings)
         sources = draw_sources(settings.scoring.sources, len(table.sensors), settings.window, self.seed)
-        model = Model(settings, table.sensors, scale, adjacency, spectrum, sources, field)
-        if settings.scoring.calibrate:
-            self.model_, normal_scores = model.calibrated(held_out)
+
+        def model(field: Field) -> Model:
+            return Model(settings, table.sensors, scale, adjacency, spectrum, sources, field)
+
+        self.training_report_: TrainingReport | None = None
+        if settings.velocity.kind == "gaussian":
+            field, held_out = self._closed_form(rows, model, spectrum, settings)
         else:
-            self.model_, normal_scores = model, model.score(held_out)
+            field = self._network(learning, rows.part(slice(cut, None)), adjacency, spectrum, settings)
+            last = rows.part(slice(cut, None))
+            held_out = [HeldOut(last, model(field).shares(last))]
+        self.model_, normal_scores = model(field).calibrated(held_out)
         self.threshold_ = Threshold.of(normal_scores, self.false_alarms)
         return self
 
-    def _learn(
+    def _closed_form(
+        self, rows: Rows, model: Callable[[Field], Model], spectrum: Spectrum, settings: Settings
+    ) -> tuple[Field, list[HeldOut]]:
+        path, velocity = Path.of(spectrum, settings.tau), settings.velocity
+        return cross_fit(
+            rows,
+            settings.window,
+            blocks=round(1 / settings.training.validation_share),
+            estimate=lambda windows: GaussianField.of(windows, spectrum, path, velocity.rank, velocity.ridge),
+            score=lambda field, part: model(field).shares(part),
+        )
+
+    def _network(
         self, learning: Rows, held_out: Rows, adjacency: graphs.Adjacency, spectrum: Spectrum, settings: Settings
     ) -> Field:
-        """The velocity field of normal rows: in closed form, or a network trained on them."""
-        path, velocity, window = Path.of(spectrum, settings.tau), settings.velocity, settings.window
-        last = 100 * settings.training.validation_share
+        window, last = settings.window, 100 * settings.training.validation_share
         windows = _whole_windows(learning, window, f"first {100 - last:g} %")
         held_out_windows = _whole_windows(held_out, window, f"last {last:g} %")
-        self.training_report_: TrainingReport | None = None
-        if velocity.kind == "gaussian":
-            return GaussianField.of(windows, spectrum, path, velocity.rank, velocity.ridge)
-        field = build(velocity, learning.values.shape[1], window, adjacency, self.seed)
+        field = build(settings.velocity, learning.values.shape[1], window, adjacency, self.seed)
+        path = Path.of(spectrum, settings.tau)
         with training_bar(self.progress) as on_progress:
             self.training_report_ = train(
                 field, windows, held_out_windows, spectrum, path, settings.training, self.seed, on_progress

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,11 +14,12 @@ from numpy import ndarray
 from torch import Tensor
 
 from graspad.config import Settings
-from graspad.core.calibrate import Levels
+from graspad.core.calibrate import Levels, scores_by_others
 from graspad.core.graph import Adjacency
 from graspad.core.path import Path, flow_times
 from graspad.core.score import Shares, stations, window_shares
 from graspad.core.spectrum import Spectrum, bands
+from graspad.crossfit import HeldOut
 from graspad.data.gaps import Rows
 from graspad.data.scale import Scale
 from graspad.data.windows import to_rows
@@ -29,7 +30,7 @@ from graspad.velocity.gaussian import GaussianField
 # Windows scored at once: enough for full speed, few enough to stay in the processor's cache.
 _BATCH, _EXACT_BATCH = 32, 512
 
-# Into so many parts the held-out windows are divided to calibrate on rows that the levels do not know.
+# Into so many parts held-out windows that lie in one piece are divided, to calibrate on rows the levels do not know.
 _PARTS = 5
 
 
@@ -50,21 +51,34 @@ class Model:
         """Values in the user's units, scaled, with short gaps filled."""
         return Rows.of(self.scale.apply(values), self.settings.gap_limit)
 
-    def calibrated(self, held_out: Rows) -> tuple[Model, Float[ndarray, " row"]]:
-        """This model with shares measured against their levels on held-out normal rows, and the scores of those rows.
+    def shares(self, rows: Rows) -> Float[Tensor, "window sensor"]:
+        """ξ of each window split by sensor, before any calibration."""
+        (shares,) = self._by_window(self._raw_shares(rows, None, None), rows, lambda part: [part.by_sensor])
+        return shares
 
-        Levels flatter the rows they were taken from. So each fifth of the held-out windows is scored with the levels of
-        the others; the model itself gets the levels of all.
+    def calibrated(self, held_out: Sequence[HeldOut]) -> tuple[Model, Float[ndarray, " row"]]:
+        """This model with the levels of held-out normal windows, and the scores of their rows.
+
+        Each part of them is scored with the levels of the others; the model itself gets the levels of all.
         """
-        (shares,) = self._by_window(self._raw_shares(held_out, None, None), held_out, lambda part: [part.by_sensor])
-        whole = torch.from_numpy(held_out.whole_windows(self.settings.window))
-        part_of = torch.arange(len(shares)) * _PARTS // len(shares)
-        scores = torch.empty(len(shares))
-        for part in range(_PARTS):
-            here, others = part_of == part, (part_of != part) & whole
-            levels = Levels.of(shares[others if others.any() else whole])
-            scores[here] = levels.apply(Shares(shares[here], None)).score
-        return replace(self, levels=Levels.of(shares[whole])), self._to_rows(scores, held_out)
+        whole = [part.whole(self.settings.window) for part in held_out]
+        if not self.settings.scoring.calibrate:
+            return self, self._normal_scores(held_out, [shares.sum(dim=1) for shares in whole])
+        parts = whole if len(whole) > 1 else whole[0].tensor_split(_PARTS)
+        scores = torch.cat(scores_by_others([part for part in parts if len(part)]))
+        model = replace(self, levels=Levels.of(torch.cat(whole)))
+        return model, self._normal_scores(held_out, torch.split(scores, [len(shares) for shares in whole]))
+
+    def _normal_scores(
+        self, held_out: Sequence[HeldOut], scores: Sequence[Float[Tensor, " whole"]]
+    ) -> Float[ndarray, " row"]:
+        """Scores of whole windows, placed on the rows of each part."""
+        by_row = []
+        for part, known in zip(held_out, scores, strict=True):
+            by_window = torch.full((len(part.shares),), torch.nan)
+            by_window[torch.from_numpy(part.rows.whole_windows(self.settings.window))] = known
+            by_row.append(self._to_rows(by_window, part.rows))
+        return np.concatenate(by_row)
 
     def score(self, rows: Rows, batch: int | None = None) -> Float[ndarray, " row"]:
         """ξ of each row; NaN where it has no full window."""

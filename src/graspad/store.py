@@ -32,9 +32,9 @@ from graspad.errors import InvalidSettingError, ModelFileError
 from graspad.model import Model
 from graspad.train import TrainingReport
 from graspad.velocity.field import Field, build
-from graspad.velocity.gaussian import GaussianField
+from graspad.velocity.gaussian import GaussianField, kept_rank
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 FilePath = str | os.PathLike[str]
 
 # How every file begins, in all format versions. The checksum is that of the whole file with zeros in its own place.
@@ -62,7 +62,7 @@ class _Manifest(BaseModel):
 
     format: Literal["graspad-model"] = "graspad-model"
     sha256: str = _BLANK
-    format_version: Literal[1] = FORMAT_VERSION
+    format_version: Literal[1, 2] = FORMAT_VERSION
     library_version: str = graspad.__version__
     sensors: tuple[str, ...]
     settings: Settings
@@ -94,7 +94,7 @@ def save(saved: Saved, path: FilePath) -> None:
         _NORMAL: torch.from_numpy(threshold.normal_scores),
     }
     if model.levels is not None:
-        tensors["levels"] = model.levels.by_sensor
+        tensors |= {"levels.usual": model.levels.usual, "levels.reach": model.levels.reach}
     tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
     try:
         _assemble(manifest, tensors, plain)  # What load would refuse must fail now, not when the model is needed.
@@ -126,7 +126,11 @@ def load(path: FilePath, known_parameters: Collection[str]) -> Saved:
         manifest = json.loads(header["__metadata__"]["manifest"])
         version, library = manifest["format_version"], manifest["library_version"]
         if version <= FORMAT_VERSION:
-            return _assemble(_Manifest.model_validate(manifest), from_bytes(data), known_parameters)
+            tensors = from_bytes(data)
+            if version == 1 and "levels" in tensors:  # There a sensor's reach was the same for all.
+                usual = tensors.pop("levels")
+                tensors |= {"levels.usual": usual, "levels.reach": torch.ones_like(usual)}
+            return _assemble(_Manifest.model_validate(manifest), tensors, known_parameters)
     except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError, OverflowError) as error:
         why = InvalidSettingError.from_pydantic(error) if isinstance(error, ValidationError) else error
         raise ModelFileError.of(path, f"does not hold a whole model: {why}", _AGAIN) from None
@@ -172,7 +176,7 @@ def _assemble(manifest: _Manifest, tensors: dict[str, Tensor], known_parameters:
     field.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("field.")})
     field.eval()
     scale = Scale(tensors["scale.mean"].numpy(), tensors["scale.std"].numpy())
-    levels = Levels(tensors["levels"]) if "levels" in tensors else None
+    levels = Levels(tensors["levels.usual"], tensors["levels.reach"]) if "levels.usual" in tensors else None
     model = Model(manifest.settings, manifest.sensors, scale, adjacency, spectrum, tensors["sources"], field, levels)
     threshold = Threshold(tensors[_NORMAL].numpy(), manifest.false_alarms)
     return Saved(model, threshold, manifest.training, {"graph": adjacency.copy()} | manifest.parameters)
@@ -183,7 +187,7 @@ def _empty_field(settings: Settings, adjacency: Adjacency, spectrum: Spectrum) -
     n, window, velocity = len(adjacency), settings.window, settings.velocity
     if velocity.kind != "gaussian":
         return build(velocity, n, window, adjacency, seed=0)
-    factor = torch.zeros(n, window, min(velocity.rank, n * window))
+    factor = torch.zeros(n, window, kept_rank(velocity.rank, n * window))
     return GaussianField(torch.zeros(n, window), factor, 0.0, spectrum, FlowPath.of(spectrum, settings.tau))
 
 
@@ -197,7 +201,7 @@ def _expected(manifest: _Manifest, tensors: Mapping[str, Tensor]) -> dict[str, T
         expected["adjacency"] = torch.empty(n, n, dtype=torch.bool)
         expected["sources"] = torch.empty(settings.scoring.sources, n, settings.window)
         if settings.scoring.calibrate:
-            expected["levels"] = torch.empty(n)
+            expected |= {"levels.usual": torch.empty(n), "levels.reach": torch.empty(n)}
         spectrum = Spectrum(expected["eigenvalues"], expected["basis"])
         field = _empty_field(settings, np.zeros((n, n), dtype=bool), spectrum)
     return expected | {f"field.{name}": tensor for name, tensor in field.state_dict().items()}

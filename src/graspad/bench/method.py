@@ -48,7 +48,7 @@ class Method(ABC):
     """A detector under test. Subclasses are made anew for every series."""
 
     # False where the seed changes nothing: such a method is run once, whatever seeds are asked for.
-    seeded: ClassVar[bool] = True
+    seeded: bool = True
     # Modules that take long to import: it is done once for all units.
     imports: ClassVar[tuple[str, ...]] = ()
 

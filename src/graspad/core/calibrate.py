@@ -1,7 +1,8 @@
-"""Shares measured against each sensor's own normal level, so that a few loud sensors do not drown the rest."""
+"""Shares measured against each sensor's own normal range, so that a few loud sensors do not drown the rest."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,31 +12,51 @@ from torch import Tensor
 
 from graspad.core.score import Shares
 
-# A sensor counts where its share exceeds this quantile of its own held-out normal shares …
-_QUANTILE = 0.99
+# A sensor counts where its share exceeds this quantile of its own normal shares …
+_USUAL = 0.9
 # … and faintly below: without that, all rows that stay below every level would tie.
 _FAINT = 0.01
+# The shortest way, in logarithms, from the usual to the highest normal share: a sensor that hardly varies in normal
+# operation has next to none, and would count without limit.
+_SHORTEST = 0.2
 
 
 @dataclass(frozen=True)
 class Levels:
-    """What each sensor's share reaches in normal windows that the field was not fitted on."""
+    """What each sensor's share reaches in normal windows that the field was not fitted on.
 
-    by_sensor: Float[Tensor, " sensor"]
+    `usual` is the share that it seldom exceeds, `reach` the logarithm of its highest share over that.
+    """
+
+    usual: Float[Tensor, " sensor"]
+    reach: Float[Tensor, " sensor"]
 
     @classmethod
     def of(cls, by_sensor: Float[Tensor, "window sensor"]) -> Levels:
         """Measure the levels on the shares of held-out normal windows."""
-        return cls(torch.from_numpy(np.quantile(by_sensor.numpy(), _QUANTILE, axis=0)).to(torch.float32))
+        usual = torch.from_numpy(np.quantile(by_sensor.numpy(), _USUAL, axis=0)).to(torch.float32)
+        return cls(usual, (by_sensor.amax(dim=0) / usual).log().clamp(min=_SHORTEST))
 
     def apply(self, shares: Shares) -> Shares:
-        """The log-excess Σ_n log(max(z_n, 1)) + 0.01 log(1 + z_n), z_n the share of sensor n in units of its level.
+        """Σ_n log(max(z_n, 1)) / reach_n + 0.01 log(1 + z_n), z_n the share of sensor n in units of its usual one.
 
-        Its terms are the new shares by sensor. Bands have no level of their own: they keep their proportions and are
-        scaled to the new score.
+        A sensor adds 1 where it is as far out as it ever was in normal operation, twice that on a logarithmic scale at
+        2. These terms are the new shares by sensor. Bands have no level of their own: they keep their proportions and
+        are scaled to the new score.
         """
-        z = shares.by_sensor / self.by_sensor
-        by_sensor = z.clamp(min=1).log() + _FAINT * z.log1p()
+        z = shares.by_sensor / self.usual
+        by_sensor = z.clamp(min=1).log() / self.reach + _FAINT * z.log1p()
         if shares.by_band is None:
             return Shares(by_sensor, None)
         return Shares(by_sensor, shares.by_band * (by_sensor.sum(dim=1) / shares.score)[:, None, None])
+
+
+def scores_by_others(parts: Sequence[Float[Tensor, "window sensor"]]) -> list[Float[Tensor, " window"]]:
+    """The calibrated scores of each part of the normal windows, with the levels of all other parts.
+
+    Levels flatter the windows they were taken from, so that scores measured with them would promise too few alarms.
+    """
+    return [
+        Levels.of(torch.cat([*parts[:index], *parts[index + 1 :]])).apply(Shares(part, None)).score
+        for index, part in enumerate(parts)
+    ]

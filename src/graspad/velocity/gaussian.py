@@ -8,12 +8,17 @@ In spectral coordinates, flattened to vectors of N·R entries, let x1 ~ N(m, C) 
     its mean square over x0   ‖J Λ^½ (x1 − m)‖² + ‖I − J‖²_F
 
 By Lemma 1, η ρ² = (β/α)²: the last line is exactly the expected score at t, so no source has to be drawn.
+
+With n windows, D = N·R and rank r the estimate takes n·D² products at full rank, else about 10·n·D·r; each flow time D³
+at full rank, else D·r²; a window's score 2·D² or 4·D·r for each flow time. The model holds D·r numbers.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -25,8 +30,10 @@ from graspad.core.spectrum import Spectrum
 from graspad.core.windows import Windows
 from graspad.velocity.field import Field, FlowTime, State
 
-# Windows handled at once in a product with the covariance, which is never formed: memory stays at N·R·rank.
+# Windows handled at once in a product with the covariance; at low rank it is never formed: memory stays at N·R·rank.
 _CHUNK = 1024
+# Up to so many entries of a window (80 sensors at 50 rows) every direction is kept, beyond that the leading ones.
+_FULL, _LEADING = 4096, 256
 # Subspace iteration: spare directions and passes over the data that make the leading ones accurate.
 _SPARE, _PASSES = 16, 4
 
@@ -58,18 +65,43 @@ class Resolvent:
 
 
 @dataclass(frozen=True)
-class Station:
+class Station(ABC):
     """One flow time of the exact score, in the node domain: x1 − m goes in, its weighted residual comes out.
 
-    The residual is `local` (a filter over sensors) minus `inward` then `outward` (rank r); `noise_*` is the part of the
-    score that the source adds on average, which no window can change.
+    `noise_*` is the part of the score that the source adds on average, which no window can change.
     """
+
+    noise_by_sensor: Float[Tensor, " sensor"]
+    noise_by_mode: Float[Tensor, " mode"]
+
+    @abstractmethod
+    def residual(self, centred: Float[Tensor, "batch sensor row"]) -> Float[Tensor, "batch sensor row"]:
+        """The weighted residual of windows from which the mean was taken, apart from the source's part."""
+
+
+@dataclass(frozen=True)
+class LowRankStation(Station):
+    """`local` (a filter over sensors) minus `inward` then `outward` (rank r)."""
 
     local: Float[Tensor, "sensor sensor"]
     inward: Float[Tensor, "entry rank"]
     outward: Float[Tensor, "rank entry"]
-    noise_by_sensor: Float[Tensor, " sensor"]
-    noise_by_mode: Float[Tensor, " mode"]
+
+    def residual(self, centred: Float[Tensor, "batch sensor row"]) -> Float[Tensor, "batch sensor row"]:
+        """Two thin products."""
+        local = (self.local @ centred).flatten(1)
+        return torch.addmm(local, centred.flatten(1) @ self.inward, self.outward, alpha=-1).view_as(centred)
+
+
+@dataclass(frozen=True)
+class DenseStation(Station):
+    """One matrix for all of it: cheaper than two as soon as the rank exceeds half the entries."""
+
+    matrix: Float[Tensor, "entry entry"]
+
+    def residual(self, centred: Float[Tensor, "batch sensor row"]) -> Float[Tensor, "batch sensor row"]:
+        """One product."""
+        return (centred.flatten(1) @ self.matrix).view_as(centred)
 
 
 class GaussianField(Field):
@@ -93,21 +125,24 @@ class GaussianField(Field):
         self.spectrum, self.path = spectrum, path
 
     @classmethod
-    def of(cls, windows: Windows, spectrum: Spectrum, path: Path, rank: int, ridge: float) -> GaussianField:
+    def of(cls, windows: Windows, spectrum: Spectrum, path: Path, rank: int | None, ridge: float) -> GaussianField:
         """Estimate mean and covariance from normal windows.
 
-        The `rank` largest principal directions are kept; the variance of the others is spread evenly, and `ridge` is
-        added to every direction: the least variance, in units of each sensor's own, that any direction is given.
+        The `rank` largest principal directions are kept; the variance of the others is spread evenly. `ridge` is added
+        to every direction: the least variance, in units of each sensor's own, that any direction is given.
         """
         windows = windows.mixed(spectrum.basis)
         mean = sum(part.sum(dim=0) for part in windows.batches(_CHUNK)) / torch.tensor(float(len(windows)))
-        size, rank = mean.numel(), min(rank, mean.numel())
-        # Drawn in the node domain, so that the estimate does not hang on the choice of eigenbasis (Proposition 1).
-        draw = torch.randn(size, min(rank + _SPARE, size), generator=torch.Generator().manual_seed(0))
-        start = _over_sensors(spectrum.basis.T, draw.to(torch.float64).view(*mean.shape, -1)).flatten(0, 1)
-        variances, directions, total = _principal_directions(windows, mean, start, rank)
-        rest = max(total - float(variances.sum()), 0.0) / max(size - rank, 1)
-        factor = directions * (variances - rest).clamp(min=0).sqrt()
+        size, rank = mean.numel(), kept_rank(rank, mean.numel())
+        if rank == size:
+            factor, rest = _root(_covariance(windows, mean)), 0.0
+        else:
+            # Drawn in the node domain, so that the estimate does not hang on the choice of eigenbasis (Proposition 1).
+            draw = torch.randn(size, min(rank + _SPARE, size), generator=torch.Generator().manual_seed(0))
+            start = _over_sensors(spectrum.basis.T, draw.to(torch.float64).view(*mean.shape, -1)).flatten(0, 1)
+            variances, directions, total = _principal_directions(windows, mean, start, rank)
+            rest = max(total - float(variances.sum()), 0.0) / (size - rank)
+            factor = directions * (variances - rest).clamp(min=0).sqrt()
         return cls(mean, factor.view(*mean.shape, rank), rest + ridge, spectrum, path)
 
     def forward(self, xt: State, t: FlowTime) -> State:
@@ -134,16 +169,36 @@ class GaussianField(Field):
 
     def station(self, at: PathPoint, weights: str) -> Station:
         """Prepare one flow time of the exact score, with weights "eta" or "uniform"."""
-        basis = self.spectrum.basis
-        resolvent = self._resolvent(at)
         root = at.beta / at.alpha
         gain = torch.ones_like(root) if weights == "eta" else 1 / at.eta.sqrt()
+        dense = self.factor.shape[-1] == self.mean.numel()
+        return self._dense_station(root, gain) if dense else self._low_rank_station(at, root, gain)
+
+    def _dense_station(self, root: Float[Tensor, " mode"], gain: Float[Tensor, " mode"]) -> DenseStation:
+        basis, (modes, length) = self.spectrum.basis, self.mean.shape
+        scale = root.repeat_interleave(length)
+        inverse = scale[:, None] * self._covariance * scale
+        inverse.diagonal().add_(1 + float(self.noise) * scale.square())
+        resolvent = torch.cholesky_inverse(torch.linalg.cholesky(inverse)).view(modes, length, modes, length)
+        matrix = torch.einsum("sk,kalb,nl->nbsa", basis * gain, resolvent, basis * root)
+        rest = torch.eye(modes * length, dtype=root.dtype).view_as(resolvent) - resolvent
+        by_mode, by_sensor = (
+            torch.einsum("ok,kalb->oalb", mixing, rest).square().sum(dim=(1, 2, 3))
+            for mixing in (torch.diag(gain), basis * gain)
+        )
+        parts = (by_sensor, by_mode, matrix.reshape(modes * length, -1))
+        return DenseStation(*(part.to(torch.float32).contiguous() for part in parts))
+
+    def _low_rank_station(
+        self, at: PathPoint, root: Float[Tensor, " mode"], gain: Float[Tensor, " mode"]
+    ) -> LowRankStation:
+        basis, resolvent = self.spectrum.basis, self._resolvent(at)
         inward = _over_sensors(basis * root, resolvent.low_rank)
         outward = _over_sensors(basis * gain, resolvent.low_rank)
         by_sensor, by_mode = _noise(basis * gain, resolvent), _noise(torch.diag(gain), resolvent)
         local = (basis * (gain * resolvent.diagonal * root)) @ basis.T
-        parts = (local, inward.flatten(0, 1), outward.flatten(0, 1).T, by_sensor, by_mode)
-        return Station(*(part.to(torch.float32).contiguous() for part in parts))
+        parts = (by_sensor, by_mode, local, inward.flatten(0, 1), outward.flatten(0, 1).T)
+        return LowRankStation(*(part.to(torch.float32).contiguous() for part in parts))
 
     def window_shares(
         self,
@@ -164,12 +219,10 @@ class GaussianField(Field):
             part = slice(start, start + batch)
             hidden = None if filled is None else filled.unfold(0, mean.shape[1], 1)[part]
             centred = windows[part] - mean
-            flat = centred.flatten(1)
             by_sensor = torch.zeros(centred.shape[:2])
             by_band = None if bands is None else torch.zeros(len(centred), len(stations), int(bands.max()) + 1)
             for index, station in enumerate(stations):
-                residual = (station.local @ centred).flatten(1)
-                residual = torch.addmm(residual, flat @ station.inward, station.outward, alpha=-1).view_as(centred)
+                residual = station.residual(centred)
                 if hidden is not None:
                     residual = residual.masked_fill(hidden, 0.0)
                 by_sensor += residual.square().sum(dim=-1) + station.noise_by_sensor
@@ -178,8 +231,43 @@ class GaussianField(Field):
                     by_band[:, index].index_add_(1, bands, energy)
             yield Shares(by_sensor, by_band)
 
+    @cached_property
+    def _covariance(self) -> Float[Tensor, "entry entry"]:
+        factor = self.factor.to(torch.float64).flatten(0, 1)
+        return factor @ factor.T
+
     def _resolvent(self, at: PathPoint) -> Resolvent:
         return Resolvent.of((at.beta / at.alpha) ** 2, self.factor.to(torch.float64), float(self.noise))
+
+
+def kept_rank(rank: int | None, size: int) -> int:
+    """How many directions of windows with `size` entries are kept: all of them where that can be afforded.
+
+    >>> kept_rank(None, 1900), kept_rank(None, 25_000), kept_rank(10, 1900)
+    (1900, 256, 10)
+    """
+    if rank is None:
+        return size if size <= _FULL else _LEADING
+    return min(rank, size)
+
+
+def _covariance(windows: Windows, mean: Float[Tensor, "mode length"]) -> Float[Tensor, "entry entry"]:
+    """Products in float32, for speed, their sum in float64."""
+    total = torch.zeros(mean.numel(), mean.numel(), dtype=torch.float64)
+    for part in windows.batches(_CHUNK):
+        centred = (part - mean).flatten(1)
+        total += centred.T @ centred
+    return total / len(windows)
+
+
+def _root(covariance: Float[Tensor, "entry entry"]) -> Float[Tensor, "entry entry"]:
+    """F with FFᵀ = C, up to the rounding that may have left C with slightly negative variances."""
+    lift = 1e-6 * max(float(covariance.diagonal().max()), 1.0)
+    while True:
+        root, failed = torch.linalg.cholesky_ex(covariance + lift * torch.eye(len(covariance), dtype=torch.float64))
+        if not failed:
+            return root
+        lift *= 10
 
 
 def _principal_directions(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -19,7 +19,7 @@ class COPOD(Method):
     The z-scores leave ties that hang on the last bit of rounding, so other implementations differ in the third digit.
     """
 
-    seeded: ClassVar[bool] = False
+    seeded = False
 
     @property
     def settings(self) -> dict[str, Any]:

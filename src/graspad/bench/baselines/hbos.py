@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -18,7 +18,7 @@ class HBOS(Method):
     With 5 bins it gives the paper's SMAP row to all four digits.
     """
 
-    seeded: ClassVar[bool] = False
+    seeded = False
 
     def __init__(self, bins: int = 5) -> None:
         self.bins = bins

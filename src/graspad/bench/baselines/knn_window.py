@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -24,7 +24,7 @@ class KNNWindow(Method):
     A long training series is thinned evenly to at most `memory` windows; neighbours overlap in all but a few rows.
     """
 
-    seeded: ClassVar[bool] = False
+    seeded = False
 
     def __init__(self, window: int = 50, neighbours: int = 5, memory: int = 10_000) -> None:
         self.window, self.neighbours, self.memory = window, neighbours, memory

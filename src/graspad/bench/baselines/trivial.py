@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -32,7 +32,7 @@ class Random(Method):
 class Constant(Method):
     """The same score for every row: what the metrics give for knowing nothing."""
 
-    seeded: ClassVar[bool] = False
+    seeded = False
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class Constant(Method):
 class Energy(Method):
     """The mean squared z-score of a row, by the training rows' mean and spread."""
 
-    seeded: ClassVar[bool] = False
+    seeded = False
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class Energy(Method):
 class Mahalanobis(Method):
     """The squared Mahalanobis distance of a row from the training rows."""
 
-    seeded: ClassVar[bool] = False
+    seeded = False
 
     def __init__(self, ridge: float = 0.001) -> None:
         self.ridge = ridge
@@ -98,7 +98,7 @@ class Smoothed(Method):
 
     def __init__(self, inner: Method, rows: int = 50) -> None:
         self.inner, self.rows = inner, rows
-        self.seeded = inner.seeded  # type: ignore[misc]
+        self.seeded = inner.seeded
 
     @property
     def settings(self) -> dict[str, Any]:
