@@ -21,8 +21,8 @@ class _Frozen(BaseModel):
 class Velocity(_Frozen):
     """The velocity field: a network (Appendix C and E.6), or the closed form with its `rank` and `ridge`.
 
-    `rank` None keeps every direction of the closed form where that can be afforded. Of the ridges tried, 0.1 has the
-    lowest held-out loss on most training series (benchmarks/ridge.py).
+    None keeps every direction of the closed form where that can be afforded, and takes the ridge with the lowest
+    held-out loss.
     """
 
     kind: FieldKind = "tsmixer"
@@ -31,7 +31,7 @@ class Velocity(_Frozen):
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     time_features: Annotated[int, Field(ge=2, multiple_of=2)] = 64
     rank: Positive | None = None
-    ridge: Annotated[float, Field(gt=0)] = 0.1
+    ridge: Annotated[float, Field(gt=0)] | None = None
 
 
 class Training(_Frozen):

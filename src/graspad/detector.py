@@ -124,7 +124,8 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
             rows,
             settings.window,
             blocks=round(1 / settings.training.validation_share),
-            estimate=lambda windows: GaussianField.of(windows, spectrum, path, velocity.rank, velocity.ridge),
+            ridge=velocity.ridge,
+            estimate=lambda windows: GaussianField.of(windows, spectrum, path, velocity.rank),
             score=lambda field, part: model(field).shares(part),
         )
 

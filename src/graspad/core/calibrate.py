@@ -40,9 +40,8 @@ class Levels:
     def apply(self, shares: Shares) -> Shares:
         """Σ_n log(max(z_n, 1)) / reach_n + 0.01 log(1 + z_n), z_n the share of sensor n in units of its usual one.
 
-        A sensor adds 1 where it is as far out as it ever was in normal operation, twice that on a logarithmic scale at
-        2. These terms are the new shares by sensor. Bands have no level of their own: they keep their proportions and
-        are scaled to the new score.
+        A sensor adds 1 where it is as far out as it ever was in normal operation. These terms are the new shares by
+        sensor. Bands have no level of their own: they keep their proportions and are scaled to the new score.
         """
         z = shares.by_sensor / self.usual
         by_sensor = z.clamp(min=1).log() / self.reach + _FAINT * z.log1p()
@@ -51,12 +50,13 @@ class Levels:
         return Shares(by_sensor, shares.by_band * (by_sensor.sum(dim=1) / shares.score)[:, None, None])
 
 
-def scores_by_others(parts: Sequence[Float[Tensor, "window sensor"]]) -> list[Float[Tensor, " window"]]:
+def scores_by_others(parts: Sequence[Float[Tensor, "_ sensor"]]) -> list[Float[Tensor, " _"]]:
     """The calibrated scores of each part of the normal windows, with the levels of all other parts.
 
     Levels flatter the windows they were taken from, so that scores measured with them would promise too few alarms.
     """
-    return [
-        Levels.of(torch.cat([*parts[:index], *parts[index + 1 :]])).apply(Shares(part, None)).score
-        for index, part in enumerate(parts)
-    ]
+    scores = []
+    for index, part in enumerate(parts):
+        others = [*parts[:index], *parts[index + 1 :]] or [part]
+        scores.append(Levels.of(torch.cat(others)).apply(Shares(part, None)).score)
+    return scores

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -125,7 +126,9 @@ class GaussianField(Field):
         self.spectrum, self.path = spectrum, path
 
     @classmethod
-    def of(cls, windows: Windows, spectrum: Spectrum, path: Path, rank: int | None, ridge: float) -> GaussianField:
+    def of(
+        cls, windows: Windows, spectrum: Spectrum, path: Path, rank: int | None, ridge: float = 0.0
+    ) -> GaussianField:
         """Estimate mean and covariance from normal windows.
 
         The `rank` largest principal directions are kept; the variance of the others is spread evenly. `ridge` is added
@@ -144,6 +147,19 @@ class GaussianField(Field):
             rest = max(total - float(variances.sum()), 0.0) / (size - rank)
             factor = directions * (variances - rest).clamp(min=0).sqrt()
         return cls(mean, factor.view(*mean.shape, rank), rest + ridge, spectrum, path)
+
+    def with_more_noise(self, variance: float) -> GaussianField:
+        """The same field with `variance` added to every direction."""
+        field = copy(self)  # and with it the covariance, if that was worked out
+        field._buffers = self._buffers | {"noise": self.noise + variance}
+        return field
+
+    def loss(self, windows: Windows, t: float) -> float:
+        """The mean expected score of windows at one flow time: the flow-matching loss, weighted as the score is."""
+        station = self.station(self.path.at(torch.tensor(t, dtype=torch.float64)), "eta")
+        mean = self.spectrum.basis.to(torch.float32) @ self.mean
+        energy = sum(float(station.residual(part - mean).square().sum()) for part in windows.batches(_CHUNK))
+        return energy / len(windows) + float(station.noise_by_sensor.sum())
 
     def forward(self, xt: State, t: FlowTime) -> State:
         """V^p = (α̇/α) x̂t + ρ μ(xt), back in the node domain."""
@@ -171,8 +187,7 @@ class GaussianField(Field):
         """Prepare one flow time of the exact score, with weights "eta" or "uniform"."""
         root = at.beta / at.alpha
         gain = torch.ones_like(root) if weights == "eta" else 1 / at.eta.sqrt()
-        dense = self.factor.shape[-1] == self.mean.numel()
-        return self._dense_station(root, gain) if dense else self._low_rank_station(at, root, gain)
+        return self._dense_station(root, gain) if self._is_dense else self._low_rank_station(at, root, gain)
 
     def _dense_station(self, root: Float[Tensor, " mode"], gain: Float[Tensor, " mode"]) -> DenseStation:
         basis, (modes, length) = self.spectrum.basis, self.mean.shape
@@ -230,6 +245,10 @@ class GaussianField(Field):
                     energy = (basis.T @ residual).square().sum(dim=-1) + station.noise_by_mode
                     by_band[:, index].index_add_(1, bands, energy)
             yield Shares(by_sensor, by_band)
+
+    @property
+    def _is_dense(self) -> bool:
+        return self.factor.shape[-1] == self.mean.numel()
 
     @cached_property
     def _covariance(self) -> Float[Tensor, "entry entry"]:
