@@ -144,5 +144,5 @@ def test_columns_can_be_dropped(folder):
 
 def test_too_low_a_rate_is_a_note_on_stderr(folder):
     done = graspad("fit", folder / "normal.csv", "-o", folder / "low.grasp", "--false-alarms", 0.0001, "--json")
-    assert done.stderr.startswith("note: 180 held-out rows cannot show a false-alarm rate of 0.0001")
+    assert done.stderr.startswith("note: 900 held-out rows cannot show a false-alarm rate of 0.0001")
     assert json.loads(done.stdout)["rows"] == 900

@@ -13,13 +13,12 @@ from itertools import pairwise
 import numpy as np
 import torch
 from jaxtyping import Float
-from numpy import ndarray
 from torch import Tensor
 
 from graspad.core.windows import Windows
 from graspad.data.gaps import Rows
 from graspad.errors import InputError
-from graspad.velocity.gaussian import GaussianField
+from graspad.velocity.gaussian import Estimator, GaussianField
 
 # Least variances to choose from, in units of each sensor's own, and how many windows of a block tell which is best.
 RIDGES = (0.001, 0.01, 0.1, 1.0)
@@ -40,33 +39,33 @@ class HeldOut:
 
 def cross_fit(
     rows: Rows,
-    window: int,
+    windows: Windows,
     blocks: int,
     ridge: float | None,
-    estimate: Callable[[Windows], GaussianField],
+    estimator: Estimator,
     score: Callable[[GaussianField, Rows], Float[Tensor, "window sensor"]],
 ) -> tuple[GaussianField, list[HeldOut]]:
-    """A field fitted on all rows, and for each block of them the shares by a field fitted on the others.
+    """A field fitted on all windows, and for each block of rows the shares by a field fitted without it.
 
     Without a `ridge` the one with the lowest loss on the blocks is taken.
     """
-    starts = np.flatnonzero(rows.whole_windows(window))
+    first, last = windows.starts, windows.starts + windows.length - 1
     spans = list(pairwise(np.linspace(0, len(rows.values), blocks + 1).astype(int).tolist()))
-    outside = [_windows(rows, window, starts[_outside(starts, window, span)]) for span in spans]
-    within = [_windows(rows, window, starts[_within(starts, window, span)]) for span in spans]
-    if not (all(map(len, outside)) and any(map(len, within))):
+    touching = [(last >= start) & (first < end) for start, end in spans]
+    within = [windows.some((first >= start) & (last < end)) for start, end in spans]
+    if any(map(torch.all, touching)) or not any(map(len, within)):
         raise InputError(
-            f"Too few of the rows lie {window} in a row without a longer gap. "
+            f"Too few of the rows lie {windows.length} in a row without a longer gap. "
             "Fill the gaps, drop the sensor with the most of them, or use a smaller `window`."
         )
-    fields = [estimate(windows) for windows in outside]
+    fields = [estimator.without(left_out) for left_out in touching]
     if ridge is None:
         ridge = best_ridge([pair for pair in zip(fields, within, strict=True) if len(pair[1])])
     parts = [rows.part(slice(*span)) for span in spans]
     held_out = [
         HeldOut(part, score(field.with_more_noise(ridge), part)) for field, part in zip(fields, parts, strict=True)
     ]
-    return estimate(_windows(rows, window, starts)).with_more_noise(ridge), held_out
+    return estimator.without(torch.zeros(len(windows), dtype=torch.bool)).with_more_noise(ridge), held_out
 
 
 def best_ridge(held_out: Sequence[tuple[GaussianField, Windows]]) -> float:
@@ -79,17 +78,3 @@ def best_ridge(held_out: Sequence[tuple[GaussianField, Windows]]) -> float:
         return sum(field.with_more_noise(ridge).loss(windows.thinned(_WINDOWS), t=0.5) for field, windows in held_out)
 
     return min(RIDGES, key=loss)
-
-
-def _outside(starts: ndarray, window: int, span: tuple[int, int]) -> ndarray:
-    """Which windows share no row with a span."""
-    return (starts + window <= span[0]) | (starts >= span[1])
-
-
-def _within(starts: ndarray, window: int, span: tuple[int, int]) -> ndarray:
-    """Which windows lie in a span."""
-    return (starts >= span[0]) & (starts + window <= span[1])
-
-
-def _windows(rows: Rows, window: int, starts: ndarray) -> Windows:
-    return Windows(torch.from_numpy(rows.values), window, torch.from_numpy(starts))

@@ -31,7 +31,7 @@ from graspad.model import Model
 from graspad.progress import training_bar
 from graspad.train import TrainingReport, train
 from graspad.velocity.field import Field, build
-from graspad.velocity.gaussian import GaussianField
+from graspad.velocity.gaussian import Estimator
 
 
 class GraspDetector(BaseEstimator):  # type: ignore[misc]
@@ -120,12 +120,13 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         self, rows: Rows, model: Callable[[Field], Model], spectrum: Spectrum, settings: Settings
     ) -> tuple[Field, list[HeldOut]]:
         path, velocity = Path.of(spectrum, settings.tau), settings.velocity
+        windows = _whole_windows(rows, settings.window, "data")
         return cross_fit(
             rows,
-            settings.window,
+            windows,
             blocks=round(1 / settings.training.validation_share),
             ridge=velocity.ridge,
-            estimate=lambda windows: GaussianField.of(windows, spectrum, path, velocity.rank),
+            estimator=Estimator(windows, spectrum, path, velocity.rank),
             score=lambda field, part: model(field).shares(part),
         )
 
@@ -133,8 +134,8 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         self, learning: Rows, held_out: Rows, adjacency: graphs.Adjacency, spectrum: Spectrum, settings: Settings
     ) -> Field:
         window, last = settings.window, 100 * settings.training.validation_share
-        windows = _whole_windows(learning, window, f"first {100 - last:g} %")
-        held_out_windows = _whole_windows(held_out, window, f"last {last:g} %")
+        windows = _whole_windows(learning, window, f"first {100 - last:g} % of the data")
+        held_out_windows = _whole_windows(held_out, window, f"last {last:g} % of the data")
         field = build(settings.velocity, learning.values.shape[1], window, adjacency, self.seed)
         path = Path.of(spectrum, settings.tau)
         with training_bar(self.progress) as on_progress:
@@ -283,7 +284,7 @@ def _whole_windows(rows: Rows, window: int, part: str) -> Windows:
     starts = np.flatnonzero(rows.whole_windows(window))
     if len(starts) == 0:
         raise InputError(
-            f"No {window} rows in a row are without a longer gap in the {part} of the data. "
+            f"No {window} rows in a row are without a longer gap in the {part}. "
             "Fill the gaps, drop the sensor with the most of them, or use a smaller `window`."
         )
     return Windows(torch.from_numpy(rows.values), window, torch.from_numpy(starts))

@@ -92,10 +92,10 @@ class Model:
         (score,) = self._by_window(self._shares(rows, None, batch), rows, lambda part: [part.score])
         return score
 
-    def explain(self, rows: Rows, batch: int | None = None) -> Explanation:
+    def explain(self, rows: Rows, batch: int | None = None, n_bands: int = 8) -> Explanation:
         """ξ of each row with its exact shares."""
         frequencies = self.spectrum.eigenvalues.numpy()
-        band_of_mode = bands(self.spectrum.eigenvalues)
+        band_of_mode = bands(self.spectrum.eigenvalues, n_bands)
         parts = self._shares(rows, torch.from_numpy(band_of_mode), batch)
         shares = self._by_window(parts, rows, lambda part: [part.by_sensor, part.by_band])
         by_sensor, by_flow_time = (self._to_rows(part, rows) for part in shares)

@@ -100,6 +100,25 @@ def table(
         console.print(str(file), highlight=False)
 
 
+@app.command()
+def attribution(
+    data: DataFolder,
+    out: Annotated[Path, typer.Option(help="Folder for one CSV and one figure for each set.")],
+    sets: Annotated[str | None, typer.Option(help="Names separated by commas; all in the folder if left out.")] = None,
+    every: Annotated[int, typer.Option(min=1, help="Only every k-th series of each set, by name, as a sample.")] = 1,
+) -> None:
+    """Draw which flow times and graph frequencies the signal of anomalous rows lies in, with and without weights.
+
+    Example: graspad bench attribution --data data --sets SMAP --every 7 --out docs/benchmark
+    """
+    from graspad.bench.attribution import write
+    from graspad.bench.datasets import find_series
+
+    for group in _by_set(find_series(data, _names(sets))):
+        for file in write(group[::every], out):
+            console.print(str(file), highlight=False)
+
+
 @app.command(name="import")
 def import_(
     name: Annotated[str, typer.Argument(help="smap, msl, smd, cicids or swan.")],

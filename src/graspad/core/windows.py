@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 
@@ -39,6 +39,10 @@ class Windows:
         if count is None or len(self) <= count:
             return self
         kept = torch.linspace(0, len(self) - 1, count).round().long()
+        return Windows(self.rows, self.length, self.starts[kept])
+
+    def some(self, kept: Bool[Tensor, " window"]) -> Windows:
+        """Those of the windows that are marked."""
         return Windows(self.rows, self.length, self.starts[kept])
 
     def batches(self, size: int) -> Iterator[Float[Tensor, "batch channel length"]]:

@@ -40,6 +40,34 @@ _SPARE, _PASSES = 16, 4
 
 
 @dataclass(frozen=True)
+class Moments:
+    """Sums over windows that give their mean and covariance. Windows can be taken away again."""
+
+    count: int
+    total: Float[Tensor, " entry"]
+    products: Float[Tensor, "entry entry"]
+
+    @classmethod
+    def of(cls, windows: Windows) -> Moments:
+        """Products in float32, for speed, their sum in float64."""
+        size = windows.rows.shape[1] * windows.length
+        total, products = torch.zeros(size, dtype=torch.float64), torch.zeros(size, size, dtype=torch.float64)
+        for part in windows.batches(_CHUNK):
+            flat = part.flatten(1)
+            total += flat.sum(dim=0)
+            products += flat.T @ flat
+        return cls(len(windows), total, products)
+
+    def __sub__(self, other: Moments) -> Moments:
+        return Moments(self.count - other.count, self.total - other.total, self.products - other.products)
+
+    @property
+    def mean(self) -> Float[Tensor, " entry"]:
+        """The mean window."""
+        return self.total / self.count
+
+
+@dataclass(frozen=True)
 class Resolvent:
     """J = diag(d) − U Uᵀ, by Woodbury's identity an r × r solve; d is the same for all rows of a mode."""
 
@@ -134,32 +162,50 @@ class GaussianField(Field):
         The `rank` largest principal directions are kept; the variance of the others is spread evenly. `ridge` is added
         to every direction: the least variance, in units of each sensor's own, that any direction is given.
         """
-        windows = windows.mixed(spectrum.basis)
-        mean = sum(part.sum(dim=0) for part in windows.batches(_CHUNK)) / torch.tensor(float(len(windows)))
-        size, rank = mean.numel(), kept_rank(rank, mean.numel())
+        size = windows.rows.shape[1] * windows.length
+        windows, rank = windows.mixed(spectrum.basis), kept_rank(rank, size)
         if rank == size:
-            factor, rest = _root(_covariance(windows, mean)), 0.0
-        else:
-            # Drawn in the node domain, so that the estimate does not hang on the choice of eigenbasis (Proposition 1).
-            draw = torch.randn(size, min(rank + _SPARE, size), generator=torch.Generator().manual_seed(0))
-            start = _over_sensors(spectrum.basis.T, draw.to(torch.float64).view(*mean.shape, -1)).flatten(0, 1)
-            variances, directions, total = _principal_directions(windows, mean, start, rank)
-            rest = max(total - float(variances.sum()), 0.0) / (size - rank)
-            factor = directions * (variances - rest).clamp(min=0).sqrt()
+            return cls.from_moments(Moments.of(windows), spectrum, path, ridge)
+        mean = sum(part.sum(dim=0) for part in windows.batches(_CHUNK)) / torch.tensor(float(len(windows)))
+        # Drawn in the node domain, so that the estimate does not hang on the choice of eigenbasis (Proposition 1).
+        draw = torch.randn(size, min(rank + _SPARE, size), generator=torch.Generator().manual_seed(0))
+        start = _over_sensors(spectrum.basis.T, draw.to(torch.float64).view(*mean.shape, -1)).flatten(0, 1)
+        variances, directions, total = _principal_directions(windows, mean, start, rank)
+        rest = max(total - float(variances.sum()), 0.0) / (size - rank)
+        factor = directions * (variances - rest).clamp(min=0).sqrt()
         return cls(mean, factor.view(*mean.shape, rank), rest + ridge, spectrum, path)
+
+    @classmethod
+    def from_moments(cls, moments: Moments, spectrum: Spectrum, path: Path, ridge: float = 0.0) -> GaussianField:
+        """Keep every direction."""
+        modes, mean = len(spectrum.eigenvalues), moments.mean
+        factor = _root(moments.products / moments.count - torch.outer(mean, mean))
+        return cls(mean.view(modes, -1), factor.view(modes, -1, len(mean)), ridge, spectrum, path)
 
     def with_more_noise(self, variance: float) -> GaussianField:
         """The same field with `variance` added to every direction."""
-        field = copy(self)  # and with it the covariance, if that was worked out
+        if self._is_dense:
+            _ = self._covariance  # it is the same for both: work it out once
+        field = copy(self)
         field._buffers = self._buffers | {"noise": self.noise + variance}
         return field
 
     def loss(self, windows: Windows, t: float) -> float:
         """The mean expected score of windows at one flow time: the flow-matching loss, weighted as the score is."""
-        station = self.station(self.path.at(torch.tensor(t, dtype=torch.float64)), "eta")
-        mean = self.spectrum.basis.to(torch.float32) @ self.mean
-        energy = sum(float(station.residual(part - mean).square().sum()) for part in windows.batches(_CHUNK))
-        return energy / len(windows) + float(station.noise_by_sensor.sum())
+        at = self.path.at(torch.tensor(t, dtype=torch.float64))
+        if not self._is_dense:
+            station = self._low_rank_station(at, at.beta / at.alpha, torch.ones_like(at.alpha))
+            mean = self.spectrum.basis.to(torch.float32) @ self.mean
+            energy = sum(float(station.residual(part - mean).square().sum()) for part in windows.batches(_CHUNK))
+            return energy / len(windows) + float(station.noise_by_sensor.sum())
+        # Energies are the same in spectral coordinates, where no operator over sensors has to be formed.
+        root, resolvent = at.beta / at.alpha, self._dense_resolvent(at.beta / at.alpha)
+        narrow, energy = resolvent.to(torch.float32), 0.0
+        for part in windows.mixed(self.spectrum.basis).batches(_CHUNK):
+            centred = root[:, None].to(torch.float32) * (part - self.mean)
+            energy += float((centred.flatten(1) @ narrow).square().sum())
+        rest = len(resolvent) - 2 * resolvent.trace() + resolvent.square().sum()
+        return energy / len(windows) + float(rest)
 
     def forward(self, xt: State, t: FlowTime) -> State:
         """V^p = (α̇/α) x̂t + ρ μ(xt), back in the node domain."""
@@ -191,10 +237,7 @@ class GaussianField(Field):
 
     def _dense_station(self, root: Float[Tensor, " mode"], gain: Float[Tensor, " mode"]) -> DenseStation:
         basis, (modes, length) = self.spectrum.basis, self.mean.shape
-        scale = root.repeat_interleave(length)
-        inverse = scale[:, None] * self._covariance * scale
-        inverse.diagonal().add_(1 + float(self.noise) * scale.square())
-        resolvent = torch.cholesky_inverse(torch.linalg.cholesky(inverse)).view(modes, length, modes, length)
+        resolvent = self._dense_resolvent(root).view(modes, length, modes, length)
         matrix = torch.einsum("sk,kalb,nl->nbsa", basis * gain, resolvent, basis * root)
         rest = torch.eye(modes * length, dtype=root.dtype).view_as(resolvent) - resolvent
         by_mode, by_sensor = (
@@ -203,6 +246,13 @@ class GaussianField(Field):
         )
         parts = (by_sensor, by_mode, matrix.reshape(modes * length, -1))
         return DenseStation(*(part.to(torch.float32).contiguous() for part in parts))
+
+    def _dense_resolvent(self, root: Float[Tensor, " mode"]) -> Float[Tensor, "entry entry"]:
+        """J, every entry of it."""
+        scale = root.repeat_interleave(self.mean.shape[1])
+        inverse = scale[:, None] * self._covariance * scale
+        inverse.diagonal().add_(1 + float(self.noise) * scale.square())
+        return torch.cholesky_inverse(torch.linalg.cholesky(inverse))
 
     def _low_rank_station(
         self, at: PathPoint, root: Float[Tensor, " mode"], gain: Float[Tensor, " mode"]
@@ -259,6 +309,24 @@ class GaussianField(Field):
         return Resolvent.of((at.beta / at.alpha) ** 2, self.factor.to(torch.float64), float(self.noise))
 
 
+class Estimator:
+    """Closed forms of parts of the same windows; a part that lacks only a few of them costs little more than those."""
+
+    def __init__(self, windows: Windows, spectrum: Spectrum, path: Path, rank: int | None) -> None:
+        size = windows.rows.shape[1] * windows.length
+        self.windows, self.spectrum, self.path, self.rank = windows, spectrum, path, rank
+        dense = kept_rank(rank, size) == size
+        self._spectral = windows.mixed(spectrum.basis)
+        self._all = Moments.of(self._spectral) if dense else None
+
+    def without(self, left_out: Bool[Tensor, " window"]) -> GaussianField:
+        """The field of all windows but some."""
+        if self._all is None:
+            return GaussianField.of(self.windows.some(~left_out), self.spectrum, self.path, self.rank)
+        moments = self._all - Moments.of(self._spectral.some(left_out))
+        return GaussianField.from_moments(moments, self.spectrum, self.path)
+
+
 def kept_rank(rank: int | None, size: int) -> int:
     """How many directions of windows with `size` entries are kept: all of them where that can be afforded.
 
@@ -268,15 +336,6 @@ def kept_rank(rank: int | None, size: int) -> int:
     if rank is None:
         return size if size <= _FULL else _LEADING
     return min(rank, size)
-
-
-def _covariance(windows: Windows, mean: Float[Tensor, "mode length"]) -> Float[Tensor, "entry entry"]:
-    """Products in float32, for speed, their sum in float64."""
-    total = torch.zeros(mean.numel(), mean.numel(), dtype=torch.float64)
-    for part in windows.batches(_CHUNK):
-        centred = (part - mean).flatten(1)
-        total += centred.T @ centred
-    return total / len(windows)
 
 
 def _root(covariance: Float[Tensor, "entry entry"]) -> Float[Tensor, "entry entry"]:
