@@ -18,7 +18,8 @@ from torch import Tensor
 from graspad.core.windows import Windows
 from graspad.data.gaps import Rows
 from graspad.errors import InputError
-from graspad.velocity.gaussian import Estimator, GaussianField
+from graspad.velocity.estimate import Estimator
+from graspad.velocity.gaussian import GaussianField
 
 # Least variances to choose from, in units of each sensor's own, and how many windows of a block tell which is best.
 RIDGES = (0.001, 0.01, 0.1, 1.0)
@@ -65,7 +66,7 @@ def cross_fit(
     held_out = [
         HeldOut(part, score(field.with_more_noise(ridge), part)) for field, part in zip(fields, parts, strict=True)
     ]
-    return estimator.without(torch.zeros(len(windows), dtype=torch.bool)).with_more_noise(ridge), held_out
+    return estimator.all().with_more_noise(ridge), held_out
 
 
 def best_ridge(held_out: Sequence[tuple[GaussianField, Windows]]) -> float:

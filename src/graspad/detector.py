@@ -30,8 +30,8 @@ from graspad.explain import Explanation
 from graspad.model import Model
 from graspad.progress import training_bar
 from graspad.train import TrainingReport, train
+from graspad.velocity.estimate import Estimator
 from graspad.velocity.field import Field, build
-from graspad.velocity.gaussian import Estimator
 
 
 class GraspDetector(BaseEstimator):  # type: ignore[misc]

@@ -12,8 +12,8 @@ from graspad.core.path import Path, flow_times
 from graspad.core.score import draw_sources, stations, window_shares
 from graspad.core.spectrum import Spectrum, bands
 from graspad.core.windows import Windows
+from graspad.velocity.estimate import Estimator
 from graspad.velocity.field import build
-from graspad.velocity.gaussian import GaussianField
 
 WINDOW = 6
 SQUARE = np.array([[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]])
@@ -81,7 +81,7 @@ def test_closed_form_does_not_change(rank):
     scores = []
     for spectrum in (one, rotated(one, 0)):
         path = Path.of(spectrum, 2.0)
-        field = GaussianField.of(windows, spectrum, path, rank, ridge=0.01)
+        field = Estimator(windows, spectrum, path, rank).all().with_more_noise(0.01)
         grid = [field.station(path.at(t), "eta") for t in flow_times(3)]
         scores.append(torch.cat([shares.by_sensor for shares in field.window_shares(rows, grid)]))
     torch.testing.assert_close(*scores, rtol=1e-3, atol=1e-3)

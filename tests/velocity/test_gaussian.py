@@ -10,6 +10,7 @@ from graspad.core.path import Path, flow_times
 from graspad.core.score import draw_sources, stations, window_shares
 from graspad.core.spectrum import Spectrum, bands
 from graspad.core.windows import Windows
+from graspad.velocity.estimate import Estimator
 from graspad.velocity.gaussian import GaussianField
 from oracle import Gaussian, GaussianOracle, random_graph
 
@@ -90,7 +91,7 @@ def test_estimate_recovers_a_gaussian():
     spectrum = Spectrum.of(random_graph(SENSORS, rng))
     mixing = rng.standard_normal((SENSORS, SENSORS))
     rows = torch.from_numpy((rng.standard_normal((40_000, SENSORS)) @ mixing.T + 3).astype(np.float32))
-    field = GaussianField.of(windows(rows), spectrum, Path.of(spectrum, 2.0), rank=SIZE, ridge=0.0)
+    field = Estimator(windows(rows), spectrum, Path.of(spectrum, 2.0), SIZE).all()
     flat = field.factor.double().numpy().reshape(SIZE, -1)
     spectral = spectrum.basis.numpy().T @ mixing
     np.testing.assert_allclose(flat @ flat.T, np.kron(spectral @ spectral.T, np.eye(WINDOW)), atol=0.15)
@@ -103,6 +104,6 @@ def test_rank_keeps_the_total_variance():
     rows = torch.from_numpy(rng.standard_normal((500, SENSORS)).astype(np.float32))
     totals = []
     for rank in (2, 7, SIZE):
-        field = GaussianField.of(windows(rows), spectrum, Path.of(spectrum, 2.0), rank=rank, ridge=0.0)
+        field = Estimator(windows(rows), spectrum, Path.of(spectrum, 2.0), rank).all()
         totals.append(field.factor.square().sum().item() + SIZE * float(field.noise))
     assert totals == pytest.approx([totals[0]] * 3, rel=1e-5)

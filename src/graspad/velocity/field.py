@@ -40,7 +40,7 @@ def build(settings: Velocity, n_sensors: int, window: int, adjacency: ndarray, s
             case "transformer":
                 return Transformer(settings, n_sensors, window)
             case "gaussian":
-                raise ValueError("The closed form is not built but estimated: GaussianField.of(rows, ...).")
+                raise ValueError("The closed form is not built but estimated: velocity.estimate.Estimator.")
 
 
 class WithFlowTime(nn.Module):
