@@ -9,7 +9,7 @@ ifneq ($(wildcard ../shared/data),)
 export GRASPAD_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test lint types figures clean
+.PHONY: demo test lint types figures bench-smoke clean
 
 demo: $(VENV)/.user          ## fit and score the built-in example
 	$(BIN)/graspad demo
@@ -27,6 +27,15 @@ types: $(VENV)/.dev          ## static types
 
 figures: $(VENV)/.dev        ## the pictures in docs/
 	$(BIN)/python docs/make_figures.py
+
+bench-smoke: $(VENV)/.dev    ## a one-minute benchmark: two series a set, four methods, tables on the screen
+ifdef GRASPAD_DATA
+	$(BIN)/graspad bench run --data '$(GRASPAD_DATA)' --sets SMAP,SMD --methods hbos,random,hbos-smooth,grasp --limit 2 \
+	  --jobs 2 --out bench-smoke.csv
+	$(BIN)/graspad bench table --results bench-smoke.csv
+else
+	@echo "skipped: set GRASPAD_DATA to a folder with SMAP/ and SMD/ in mTSBench's layout (docs/benchmark.md)"
+endif
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -132,7 +132,10 @@ def test_paper_preset_holds_the_papers_numbers():
         ({"tau": -1}, r"The 'tau' parameter must be greater than or equal to 0\. Got -1 instead\."),
         ({"window": 1}, "The 'window' parameter must be greater than or equal to 2"),
         ({"align": "centre"}, "The 'align' parameter must be 'overlap' or 'causal'"),
-        ({"field": "lstm"}, r"The 'velocity\.kind' parameter must be 'gaussian', 'tsmixer', 'gnn' or 'transformer'"),
+        (
+            {"field": "lstm"},
+            r"The 'velocity\.kind' parameter must be 'gaussian', 'tsmixer', 'gnn', 'transformer', 'hyb",
+        ),
         ({"false_alarms": 0}, r"The 'false_alarms' parameter must be a share of the rows in the range \(0, 1\)"),
         ({"false_alarms": "often"}, "such as 0.01. Got 'often' instead"),
         ({"preset": "fast"}, r"The 'preset' parameter must be one of \['recipe', 'paper'\]"),

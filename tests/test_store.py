@@ -82,7 +82,7 @@ def assert_same_bits(first: GraspDetector, second: GraspDetector, data: object) 
     assert (why.sensors, why.bands, why.flow_times) == (also.sensors, also.bands, also.flow_times)
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "tsmixer", "gnn", "transformer"])
+@pytest.mark.parametrize("kind", ["gaussian", "tsmixer", "gnn", "transformer", "hybrid-transformer"])
 @pytest.mark.parametrize("align", ["overlap", "causal"])
 def test_a_loaded_detector_answers_with_the_same_bits_and_saves_to_the_same_bytes(kind, align, tmp_path):
     detector = GraspDetector(TINY, field=kind, align=align, false_alarms=0.05).fit(frame(300, 0))

@@ -7,7 +7,7 @@ from graspad.core.path import Path
 from graspad.core.spectrum import Spectrum
 from graspad.core.windows import Windows
 from graspad.train import train
-from graspad.velocity.field import build
+from graspad.velocity.field import Field, build
 from oracle import Gaussian, GaussianOracle, random_gaussian, random_graph
 
 WINDOW, SENSORS = 6, 4
@@ -102,6 +102,33 @@ def test_ctrl_c_before_the_first_validation_leaves_a_usable_field(problem):
     field, report = problem(on_progress=interrupt)
     assert (report.interrupted, report.best_step, report.best_loss) == (True, 0, report.initial_loss)
     assert torch.isfinite(weights(field)).all()
+
+
+class Knows(Field):
+    """Knows some flow times, and takes a note of those it is asked for."""
+
+    def __init__(self, times: torch.Tensor | None) -> None:
+        super().__init__()
+        self.times, self.asked, self.weight = times, [], torch.nn.Parameter(torch.ones(1))
+
+    def forward(self, xt, t):
+        self.asked.extend(t.tolist())
+        return self.weight * xt
+
+
+@pytest.mark.parametrize("count", [1, 3, 10, None])
+def test_a_field_is_trained_and_validated_at_the_flow_times_that_it_knows(count):
+    rows = torch.zeros(320, SENSORS)
+    spectrum = Spectrum.of(np.zeros((SENSORS, SENSORS), dtype=bool))
+    times = None if count is None else (torch.arange(count) + 0.5) / count
+    field = Knows(times)
+    train(field, windows(rows), windows(rows), spectrum, Path.of(spectrum, 2.0), QUICK, 0)
+    seen, often = np.unique(field.asked, return_counts=True)
+    if count is None:
+        assert len(seen) > 1000
+    else:
+        assert seen.tolist() == times.tolist()
+        np.testing.assert_allclose(often / often.sum(), 1 / count, rtol=0.2)
 
 
 def test_network_approaches_the_gaussian_oracle():

@@ -99,7 +99,7 @@ def fit(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the model.")],
     false_alarms: Annotated[float, typer.Option(help="Share of normal rows that may raise an alarm.")] = 0.001,
     preset: Annotated[str, typer.Option(help="recipe (ours) or paper (the paper's budget: hours).")] = "recipe",
-    field: Annotated[str | None, typer.Option(help="gaussian, tsmixer, gnn or transformer.")] = None,
+    field: Annotated[str | None, typer.Option(help="gaussian, tsmixer, gnn, transformer or hybrid-tsmixer, …")] = None,
     window: Annotated[int | None, typer.Option(help="Rows of a window.")] = None,
     tau: Annotated[float | None, typer.Option(help="Weight of the graph in the path; 0 is the linear path.")] = None,
     align: Annotated[str | None, typer.Option(help="overlap (best for history) or causal (as in a stream).")] = None,

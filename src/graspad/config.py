@@ -10,7 +10,7 @@ from graspad.errors import InvalidSettingError
 
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 Positive = Annotated[int, Field(ge=1)]
-FieldKind = Literal["gaussian", "tsmixer", "gnn", "transformer"]
+FieldKind = Literal["gaussian", "tsmixer", "gnn", "transformer", "hybrid-tsmixer", "hybrid-gnn", "hybrid-transformer"]
 Align = Literal["overlap", "causal"]
 
 
@@ -19,10 +19,10 @@ class _Frozen(BaseModel):
 
 
 class Velocity(_Frozen):
-    """The velocity field: a network (Appendix C and E.6), or the closed form with its `rank` and `ridge`.
+    """The velocity field: a network (Appendix C and E.6), the closed form with its `rank` and `ridge`, or both.
 
     None keeps every direction of the closed form where that can be afforded, and takes the ridge with the lowest
-    held-out loss.
+    held-out loss; in a hybrid it leaves the network something to do (`velocity.hybrid`).
     """
 
     kind: FieldKind = "tsmixer"
@@ -32,6 +32,16 @@ class Velocity(_Frozen):
     time_features: Annotated[int, Field(ge=2, multiple_of=2)] = 64
     rank: Positive | None = None
     ridge: Annotated[float, Field(gt=0)] | None = None
+
+    @property
+    def hybrid(self) -> bool:
+        """Whether a network learns what the closed form leaves over."""
+        return self.kind.startswith("hybrid-")
+
+    @property
+    def network(self) -> str:
+        """The name of the network, alone or in a hybrid."""
+        return self.kind.removeprefix("hybrid-")
 
 
 class Training(_Frozen):
@@ -56,13 +66,15 @@ class Scoring(_Frozen):
     """How a window is scored: |X_ad|, |R_ad| and the weights of Equation (anomaly_score).
 
     The closed form averages over all sources exactly and needs no number of them. `calibrate` measures each sensor's
-    share against its own normal level before they are added.
+    share against its own normal range before they are added. `logarithm` takes log(1 + ξ) of each window before the
+    windows that cover a row are averaged.
     """
 
     sources: Positive = 5
     flow_times: Positive = 10
     weights: Literal["eta", "uniform"] = "eta"
     calibrate: bool = False
+    logarithm: bool = False
 
 
 class Settings(_Frozen):
@@ -97,7 +109,7 @@ RECIPE = PAPER.override(
     # dropout would only cost held-out loss and time (results/tsmixer_readings.csv).
     velocity=Velocity(kind="gaussian", dropout=0.0),
     training=Training(budget=1500, unit="steps", validate_every=100, anneal=True, validation_windows=1024),
-    scoring=Scoring(flow_times=3, calibrate=True),
+    scoring=Scoring(flow_times=3, calibrate=True, logarithm=True),
 )
 
 PRESETS = {"recipe": RECIPE, "paper": PAPER}

@@ -17,7 +17,7 @@ from graspad import store
 from graspad.alarms.threshold import Threshold
 from graspad.config import PRESETS, Settings
 from graspad.core import graph as graphs
-from graspad.core.path import Path
+from graspad.core.path import Path, flow_times
 from graspad.core.score import draw_sources
 from graspad.core.spectrum import Spectrum
 from graspad.core.windows import Windows
@@ -32,6 +32,7 @@ from graspad.progress import training_bar
 from graspad.train import TrainingReport, train
 from graspad.velocity.estimate import Estimator
 from graspad.velocity.field import Field, build
+from graspad.velocity.hybrid import RANK, RIDGE, HybridField
 
 
 class GraspDetector(BaseEstimator):  # type: ignore[misc]
@@ -43,8 +44,8 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
     false_alarms : share of normal rows that may raise an alarm.
     window, tau, align, field : replace that value of the preset. R, the rows of a window; τ, the weight of the graph
         in the path, 0 for the linear path; "overlap" (a row's score is the mean over the windows that cover it) or
-        "causal" (the window that ends there, as in a stream); "gaussian" (the closed form), "tsmixer", "gnn" or
-        "transformer".
+        "causal" (the window that ends there, as in a stream); "gaussian" (the closed form), a network, "tsmixer",
+        "gnn" or "transformer", or "hybrid-" and the name of a network (the closed form and a network for the rest).
     graph : None to learn it from the data, "random" for as many edges at random places, an adjacency matrix, or
         pairs of sensor names.
     seed : the same seed, data and machine give the same model.
@@ -87,8 +88,8 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
     def fit(self, normal: object, y: object = None) -> GraspDetector:
         """Learn the velocity field of normal rows and calibrate the threshold on rows held out from it.
 
-        A network learns from the first 80 % of the rows (in time); the rest validates and calibrates. The closed form
-        is fitted five times without a fifth of the rows, which calibrates, and then with all of them.
+        A network or hybrid learns from the first 80 % of the rows (in time); the rest validates and calibrates. The
+        closed form alone is fitted five times without a fifth of the rows, which calibrates, and then with all of them.
         `y` is ignored; it is there for scikit-learn's pipelines.
         """
         settings = self._settings()
@@ -136,8 +137,12 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         window, last = settings.window, 100 * settings.training.validation_share
         windows = _whole_windows(learning, window, f"first {100 - last:g} % of the data")
         held_out_windows = _whole_windows(held_out, window, f"last {last:g} % of the data")
-        field = build(settings.velocity, learning.values.shape[1], window, adjacency, self.seed)
-        path = Path.of(spectrum, settings.tau)
+        velocity, path = settings.velocity, Path.of(spectrum, settings.tau)
+        field = build(velocity, learning.values.shape[1], window, adjacency, self.seed)
+        if velocity.hybrid:
+            closed_form = Estimator(windows, spectrum, path, velocity.rank or RANK).all()
+            noisy = closed_form.with_more_noise(velocity.ridge or RIDGE)
+            field = HybridField(noisy, field, flow_times(settings.scoring.flow_times))
         with training_bar(self.progress) as on_progress:
             self.training_report_ = train(
                 field, windows, held_out_windows, spectrum, path, settings.training, self.seed, on_progress
@@ -258,7 +263,7 @@ def _check_rows(table: Table, settings: Settings) -> int:
     if min(cut, len(table.values) - cut) < settings.window:
         needed = math.ceil(settings.window / min(share, 1 - share)) + 1
         raise InputError(
-            f"There are {len(table.values)} rows, but {needed} are needed: the last {share:.0%} are held out and must "
+            f"There are {len(table.values)} rows, but {needed} are needed: parts of {share:.0%} are held out and must "
             f"fill a window of {settings.window} rows. Give more rows, or a smaller `window`."
         )
     empty = np.flatnonzero(np.isnan(table.values[:cut]).all(axis=0))

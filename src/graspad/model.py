@@ -14,7 +14,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from graspad.config import Settings
-from graspad.core.calibrate import Levels, scores_by_others
+from graspad.core.calibrate import Levels, by_others
 from graspad.core.graph import Adjacency
 from graspad.core.path import Path, flow_times
 from graspad.core.score import Shares, stations, window_shares
@@ -63,11 +63,17 @@ class Model:
         """
         whole = [part.whole(self.settings.window) for part in held_out]
         if not self.settings.scoring.calibrate:
-            return self, self._normal_scores(held_out, [shares.sum(dim=1) for shares in whole])
+            scores = [self._placed(Shares(shares, None)).score for shares in whole]
+            return self, self._normal_scores(held_out, scores)
         parts = whole if len(whole) > 1 else whole[0].tensor_split(_PARTS)
-        scores = torch.cat(scores_by_others([part for part in parts if len(part)]))
+        scores = [self._placed(shares).score for shares in by_others([part for part in parts if len(part)])]
         model = replace(self, levels=Levels.of(torch.cat(whole)))
-        return model, self._normal_scores(held_out, torch.split(scores, [len(shares) for shares in whole]))
+        by_part = torch.split(torch.cat(scores), [len(shares) for shares in whole])
+        return model, self._normal_scores(held_out, by_part)
+
+    def _placed(self, shares: Shares) -> Shares:
+        """Shares as they are averaged over the windows of a row: with the logarithm no window outweighs all others."""
+        return shares.logarithmic() if self.settings.scoring.logarithm else shares
 
     def _normal_scores(
         self, held_out: Sequence[HeldOut], scores: Sequence[Float[Tensor, " whole"]]
@@ -111,7 +117,7 @@ class Model:
 
     def _shares(self, rows: Rows, band_of_mode: Tensor | None, batch: int | None) -> Iterator[Shares]:
         for shares in self._raw_shares(rows, band_of_mode, batch):
-            yield shares if self.levels is None else self.levels.apply(shares)
+            yield self._placed(shares if self.levels is None else self.levels.apply(shares))
 
     def _raw_shares(self, rows: Rows, band_of_mode: Tensor | None, batch: int | None) -> Iterator[Shares]:
         values = torch.from_numpy(rows.values)

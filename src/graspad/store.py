@@ -26,6 +26,7 @@ from graspad.config import Settings
 from graspad.core.calibrate import Levels
 from graspad.core.graph import Adjacency
 from graspad.core.path import Path as FlowPath
+from graspad.core.path import flow_times
 from graspad.core.spectrum import Spectrum
 from graspad.data.scale import Scale
 from graspad.errors import InvalidSettingError, ModelFileError
@@ -33,6 +34,7 @@ from graspad.model import Model
 from graspad.train import TrainingReport
 from graspad.velocity.field import Field, build
 from graspad.velocity.gaussian import GaussianField, kept_rank
+from graspad.velocity.hybrid import RANK, HybridField
 
 FORMAT_VERSION: Final = 2
 FilePath = str | os.PathLike[str]
@@ -185,10 +187,17 @@ def _assemble(manifest: _Manifest, tensors: dict[str, Tensor], known_parameters:
 def _empty_field(settings: Settings, adjacency: Adjacency, spectrum: Spectrum) -> Field:
     """A field of the right shape, for load_state_dict to fill."""
     n, window, velocity = len(adjacency), settings.window, settings.velocity
-    if velocity.kind != "gaussian":
-        return build(velocity, n, window, adjacency, seed=0)
-    factor = torch.zeros(n, window, kept_rank(velocity.rank, n * window))
-    return GaussianField(torch.zeros(n, window), factor, 0.0, spectrum, FlowPath.of(spectrum, settings.tau))
+
+    def closed_form(rank: int | None) -> GaussianField:
+        factor = torch.zeros(n, window, kept_rank(rank, n * window))
+        return GaussianField(torch.zeros(n, window), factor, 0.0, spectrum, FlowPath.of(spectrum, settings.tau))
+
+    if velocity.kind == "gaussian":
+        return closed_form(velocity.rank)
+    network = build(velocity, n, window, adjacency, seed=0)
+    if not velocity.hybrid:
+        return network
+    return HybridField(closed_form(velocity.rank or RANK), network, flow_times(settings.scoring.flow_times))
 
 
 def _expected(manifest: _Manifest, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -61,13 +61,14 @@ def train(
 ) -> TrainingReport:
     """Train `field` in place on normal windows; it ends with the weights that did best on the `held_out` ones.
 
+    Flow times are uniform on [0, 1), or on those that the field knows.
     Ctrl-C stops early and keeps the best weights so far. The same seed gives the same weights, bit for bit, on one
     machine with the same number of threads.
     """
     generator = torch.Generator().manual_seed(seed)
     # The graph Fourier transform acts on single rows, so x̂1 of all windows is a strided view too.
     x1 = windows.mixed(spectrum.basis)
-    validation = _validation_set(held_out.mixed(spectrum.basis), spectrum, path, settings, seed)
+    validation = _validation_set(held_out.mixed(spectrum.basis), field.times, spectrum, path, settings, seed)
     per_epoch = math.ceil(len(x1) / settings.batch_size)
     scale = per_epoch if settings.unit == "epochs" else 1
     steps, validate_every = settings.budget * scale, settings.validate_every * scale
@@ -86,7 +87,8 @@ def train(
                 if len(order) == 0:
                     order = torch.randperm(len(x1), generator=generator)
                 chosen, order = order[: settings.batch_size], order[settings.batch_size :]
-                batch = _draw(x1[chosen], torch.rand(len(chosen), generator=generator), spectrum, path, generator)
+                t = _known(torch.rand(len(chosen), generator=generator), field.times)
+                batch = _draw(x1[chosen], t, spectrum, path, generator)
                 field.train()
                 optimizer.zero_grad()
                 loss = (field(batch.xt, batch.t) - batch.target).square().mean()
@@ -123,13 +125,25 @@ def _draw(
     return _Batch(xt=basis @ (alpha * x0 + beta * x1), target=basis @ (d_alpha * x0 + d_beta * x1), t=t)
 
 
-def _validation_set(held_out: Windows, spectrum: Spectrum, path: Path, settings: Training, seed: int) -> list[_Batch]:
+def _known(t: Float[Tensor, " batch"], times: Float[Tensor, " time"] | None) -> Float[Tensor, " batch"]:
+    """Flow times from [0, 1] as they are, or replaced by known ones, each of which stands for an equal part of it."""
+    return t if times is None else times[(t * len(times)).long().clamp(max=len(times) - 1)]
+
+
+def _validation_set(
+    held_out: Windows,
+    known: Float[Tensor, " time"] | None,
+    spectrum: Spectrum,
+    path: Path,
+    settings: Training,
+    seed: int,
+) -> list[_Batch]:
     """Held-out windows with noise and flow times drawn once, so that losses of different steps compare."""
     generator = torch.Generator().manual_seed(seed + 1)
     x1 = held_out.thinned(settings.validation_windows)
     # Stratified times: every part of the flow counts alike, however few windows there are.
     t = (torch.randperm(len(x1), generator=generator) + torch.rand(len(x1), generator=generator)) / len(x1)
-    pairs = zip(x1.batches(settings.batch_size), torch.split(t, settings.batch_size), strict=True)
+    pairs = zip(x1.batches(settings.batch_size), torch.split(_known(t, known), settings.batch_size), strict=True)
     return [_draw(part, times, spectrum, path, generator) for part, times in pairs]
 
 

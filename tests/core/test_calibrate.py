@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from graspad.core.calibrate import Levels, scores_by_others
+from graspad.core.calibrate import Levels, by_others
 from graspad.core.score import Shares
 
 energies = arrays(np.float32, (12, 3), elements=st.floats(0.125, 1024, width=32))
@@ -13,14 +13,14 @@ energies = arrays(np.float32, (12, 3), elements=st.floats(0.125, 1024, width=32)
 
 @given(energies, energies)
 def test_shares_stand_on_each_sensors_own_normal_scale(held_out, new):
-    levels = Levels.of(torch.from_numpy(held_out))
-    shares = levels.apply(Shares(torch.from_numpy(new), None))
-    for sensor in range(3):
-        usual, highest = np.quantile(held_out[:, sensor], 0.9), held_out[:, sensor].max()
-        for share, z in zip(shares.by_sensor[:, sensor].tolist(), new[:, sensor] / usual, strict=True):
-            excess = max(np.log(z), 0) / max(np.log(highest / usual), 0.2)
-            assert share == pytest.approx(excess + 0.01 * np.log(1 + z), rel=1e-3, abs=1e-3)
-    torch.testing.assert_close(shares.score, shares.by_sensor.sum(dim=1))
+    shares = Levels.of(torch.from_numpy(held_out)).apply(Shares(torch.from_numpy(new), None))
+    for row, got in zip(new, shares.by_sensor, strict=True):
+        excess = []
+        for sensor, energy in enumerate(row):
+            usual, highest = np.quantile(held_out[:, sensor], 0.9), held_out[:, sensor].max()
+            z = energy / usual
+            excess.append(max(np.log(z), 0) / max(np.log(highest / usual), 0.2) + 0.01 * np.log(1 + z))
+        assert got.tolist() == pytest.approx(excess, rel=1e-3, abs=1e-3)
 
 
 def test_a_sensor_as_far_out_as_ever_in_normal_operation_adds_one():
@@ -33,15 +33,15 @@ def test_a_sensor_as_far_out_as_ever_in_normal_operation_adds_one():
 @given(st.lists(energies, min_size=2, max_size=4))
 def test_each_part_is_scored_with_the_levels_of_the_others(parts):
     tensors = [torch.from_numpy(part) for part in parts]
-    for index, scores in enumerate(scores_by_others(tensors)):
+    for index, shares in enumerate(by_others(tensors)):
         others = torch.cat([part for other, part in enumerate(tensors) if other != index])
-        torch.testing.assert_close(scores, Levels.of(others).apply(Shares(tensors[index], None)).score)
+        torch.testing.assert_close(shares.score, Levels.of(others).apply(Shares(tensors[index], None)).score)
 
 
 def test_a_single_part_has_only_itself():
     part = torch.rand(20, 3, generator=torch.Generator().manual_seed(0)) + 0.1
-    (scores,) = scores_by_others([part])
-    torch.testing.assert_close(scores, Levels.of(part).apply(Shares(part, None)).score)
+    (shares,) = by_others([part])
+    torch.testing.assert_close(shares.score, Levels.of(part).apply(Shares(part, None)).score)
 
 
 @given(energies, energies, st.floats(0.01, 100))

@@ -40,7 +40,7 @@ METHODS: dict[str, Callable[[], Method]] = {
     # Ends after 150 epochs without a better held-out loss: all 1500 would take eight hours for one SMD machine.
     "grasp-paper": partial(Grasp, PAPER.override(training=dict(PAPER.training) | {"patience": 3})),
     # The closed form with the paper's score: shares are added as they are.
-    "grasp-sum": partial(Grasp, _recipe(calibrate=False)),
+    "grasp-sum": partial(Grasp, _recipe(calibrate=False, logarithm=False)),
     "grasp-mean": partial(Grasp, _EQUAL),
     "grasp-er": partial(Grasp, _EQUAL, graph="random"),
     "grasp-lin": partial(Grasp, _EQUAL.override(tau=0.0)),

@@ -50,13 +50,13 @@ class Levels:
         return Shares(by_sensor, shares.by_band * (by_sensor.sum(dim=1) / shares.score)[:, None, None])
 
 
-def scores_by_others(parts: Sequence[Float[Tensor, "_ sensor"]]) -> list[Float[Tensor, " _"]]:
-    """The calibrated scores of each part of the normal windows, with the levels of all other parts.
+def by_others(parts: Sequence[Float[Tensor, "_ sensor"]]) -> list[Shares]:
+    """The calibrated shares of each part of the normal windows, with the levels of all other parts.
 
     Levels flatter the windows they were taken from, so that scores measured with them would promise too few alarms.
     """
-    scores = []
+    calibrated = []
     for index, part in enumerate(parts):
         others = [*parts[:index], *parts[index + 1 :]] or [part]
-        scores.append(Levels.of(torch.cat(others)).apply(Shares(part, None)).score)
-    return scores
+        calibrated.append(Levels.of(torch.cat(others)).apply(Shares(part, None)))
+    return calibrated

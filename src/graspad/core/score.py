@@ -44,6 +44,16 @@ class Shares:
         """ξ itself."""
         return self.by_sensor.sum(dim=1)
 
+    def logarithmic(self) -> Shares:
+        """The same shares in proportion, scaled to add up to log(1 + ξ).
+
+        >>> Shares(torch.tensor([[1.0, 3.0]]), None).logarithmic().by_sensor
+        tensor([[0.4024, 1.2071]])
+        """
+        factor = self.score.log1p() / self.score
+        by_band = None if self.by_band is None else self.by_band * factor[:, None, None]
+        return Shares(self.by_sensor * factor[:, None], by_band)
+
 
 def draw_sources(count: int, n_sensors: int, window: int, seed: int) -> Float[Tensor, "source sensor row"]:
     """X_ad: standard normal source samples, drawn once and stored with the model.

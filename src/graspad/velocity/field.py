@@ -16,8 +16,11 @@ FlowTime = Float[Tensor, " batch"]
 class Field(nn.Module):
     """A velocity field: called with states xt and their flow times t it gives velocities of the same shape as xt.
 
-    Fields live in the node domain and never see the eigenbasis (Appendix C); a GNN sees the adjacency alone.
+    Networks live in the node domain and never see the eigenbasis (Appendix C); a GNN sees the adjacency alone.
     """
+
+    # The flow times that the field knows; None stands for all.
+    times: Float[Tensor, " time"] | None = None
 
     def forward(self, xt: State, t: FlowTime) -> State:
         """The velocity at xt and t."""
@@ -25,21 +28,24 @@ class Field(nn.Module):
 
 
 def build(settings: Velocity, n_sensors: int, window: int, adjacency: ndarray, seed: int) -> Field:
-    """A new network with weights drawn from `seed`; torch's global random state is left as it was."""
+    """A new network, alone or for a hybrid, with weights drawn from `seed`.
+
+    torch's global random state is left as it was.
+    """
     from graspad.velocity.gnn import GNN
     from graspad.velocity.transformer import Transformer
     from graspad.velocity.tsmixer import TSMixer
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        match settings.kind:
+        match settings.network:
             case "tsmixer":
                 return TSMixer(settings, n_sensors, window)
             case "gnn":
                 return GNN(settings, n_sensors, window, adjacency)
             case "transformer":
                 return Transformer(settings, n_sensors, window)
-            case "gaussian":
+            case _:
                 raise ValueError("The closed form is not built but estimated: velocity.estimate.Estimator.")
 
 

@@ -65,7 +65,7 @@ class GaussianField(Field):
     def loss(self, windows: Windows, t: float) -> float:
         """The mean expected score of windows at one flow time: the flow-matching loss, weighted as the score is."""
         at = self.path.at(torch.tensor(t, dtype=torch.float64))
-        resolvent, root = self._resolvent(at), (at.beta / at.alpha)[:, None]
+        resolvent, root = self.resolvent(at), (at.beta / at.alpha)[:, None]
         spectral = windows.mixed(self.spectrum.basis)[slice(None)]
         residual = resolvent.apply(root * (spectral - self.mean))
         return float(residual.square().sum()) / len(windows) + resolvent.rest_energy()
@@ -89,13 +89,13 @@ class GaussianField(Field):
         """μ(xt) = E[x̂1 | x̂t]: what the field takes the window to be."""
         mean = self.mean.to(torch.float64)
         deviation = (xt - at.beta[:, None] * mean) / at.alpha[:, None]
-        shrunk = deviation - self._resolvent(at).apply(deviation)
+        shrunk = deviation - self.resolvent(at).apply(deviation)
         return mean + (at.alpha / at.beta)[:, None] * shrunk
 
     def station(self, at: PathPoint, weights: str) -> Station:
         """Prepare one flow time of the exact score, with weights "eta" or "uniform"."""
         gain = torch.ones_like(at.eta) if weights == "eta" else 1 / at.eta.sqrt()
-        return self._resolvent(at).station(self.spectrum.basis, at.beta / at.alpha, gain)
+        return self.resolvent(at).station(self.spectrum.basis, at.beta / at.alpha, gain)
 
     def window_shares(
         self,
@@ -115,20 +115,23 @@ class GaussianField(Field):
         for start in range(0, len(windows), batch):
             part = slice(start, start + batch)
             hidden = None if filled is None else filled.unfold(0, mean.shape[1], 1)[part]
-            centred = windows[part] - mean
+            # Into a tensor with rows innermost: a plain difference keeps the strides of the view, and every station
+            # would copy it anew.
+            centred = torch.sub(windows[part], mean, out=rows.new_empty(windows[part].shape))
             by_sensor = torch.zeros(centred.shape[:2])
             by_band = None if bands is None else torch.zeros(len(centred), len(stations), int(bands.max()) + 1)
             for index, station in enumerate(stations):
                 residual = station.residual(centred)
                 if hidden is not None:
-                    residual = residual.masked_fill(hidden, 0.0)
-                by_sensor += residual.square().sum(dim=-1) + station.noise_by_sensor
+                    residual.masked_fill_(hidden, 0.0)
                 if by_band is not None and bands is not None:
                     energy = (basis.T @ residual).square().sum(dim=-1) + station.noise_by_mode
                     by_band[:, index].index_add_(1, bands, energy)
+                by_sensor += residual.square_().sum(dim=-1) + station.noise_by_sensor
             yield Shares(by_sensor, by_band)
 
-    def _resolvent(self, at: PathPoint) -> Resolvent:
+    def resolvent(self, at: PathPoint) -> Resolvent:
+        """J at one flow time."""
         precision, noise = (at.beta / at.alpha) ** 2, float(self.noise)
         if self._is_dense:
             return DenseResolvent.of(precision, self._covariance, noise)
