@@ -21,7 +21,7 @@ def swept():
     return [
         unit(d, s, f"grasp-{q}-{v}", k, prc=p, roc=p / 2, best_f1=p / 4, score_seconds=1.0)
         for d in ("SMAP", "SMD")
-        for q, values in {"tau": (0, 0.25, 2, 8), "times": (1, 5, 10), "sources": (1, 5)}.items()
+        for q, values in {"tau": (0, 0.25, 2, 8), "times": (1, 3, 10), "sources": (1, 5)}.items()
         for v in values
         for s in "ab"
         for k in range(3)
@@ -49,7 +49,7 @@ def test_sensitivity_draws_the_numbers_of_the_table(swept, quantity, symbol):
                 heights = edges[edges[:, 0] == place, 1]
                 assert heights.min() == pytest.approx(told - spread, abs=1.1e-4)
                 assert heights.max() == pytest.approx(told + spread, abs=1.1e-4)
-        default = {"tau": "2", "times": "5", "sources": "5"}[quantity]
+        default = {"tau": "2", "times": "3", "sources": "5"}[quantity]
         assert set(lines["our"].get_xdata()) == {ticks[default]}
     assert ("paper’s" in lines) == (quantity == "times")
 
