@@ -28,7 +28,7 @@ from graspad.velocity.field import Field
 from graspad.velocity.gaussian import GaussianField
 
 # Windows scored at once: enough for full speed, few enough to stay in the processor's cache.
-_BATCH, _EXACT_BATCH = 32, 512
+_BATCH, _EXACT_BATCH = 32, 1024
 
 # Into so many parts held-out windows that lie in one piece are divided, to calibrate on rows the levels do not know.
 _PARTS = 5

@@ -88,15 +88,14 @@ class DenseResolvent(Resolvent):
         self, basis: Float[Tensor, "sensor mode"], root: Float[Tensor, " mode"], gain: Float[Tensor, " mode"]
     ) -> DenseStation:
         """Operators over sensors are absorbed from both sides."""
-        modes = len(root)
-        resolvent = self.matrix.view(modes, -1, modes, len(self.matrix) // modes)
-        rest = torch.eye(len(self.matrix), dtype=root.dtype).view_as(resolvent) - resolvent
-        by_mode, by_sensor = (
-            torch.einsum("ok,kalb->oalb", mixing, rest).square().sum(dim=(1, 2, 3))
-            for mixing in (torch.diag(gain), basis * gain)
-        )
-        matrix = torch.einsum("sk,kalb,nl->nbsa", basis * gain, resolvent, basis * root)
-        parts = (by_sensor, by_mode, matrix.reshape(len(self.matrix), -1))
+        modes, size = len(root), len(self.matrix)
+        left = basis * gain
+        resolvent = self.matrix.T  # symmetric, and the inverse comes column by column
+        rest = torch.eye(size, dtype=root.dtype) - resolvent
+        gram = rest.reshape(modes, -1) @ rest.reshape(modes, -1).T
+        mixed = (left @ resolvent.reshape(modes, -1)).view(size, modes, -1)
+        matrix = ((basis * root) @ mixed).view(size, size)
+        parts = (((left @ gram) * left).sum(dim=1), gain**2 * gram.diagonal(), matrix.to(torch.float32).T)
         return DenseStation(*(part.to(torch.float32).contiguous() for part in parts))
 
 
