@@ -76,7 +76,7 @@ class Model:
         return shares.logarithmic() if self.settings.scoring.logarithm else shares
 
     def _normal_scores(
-        self, held_out: Sequence[HeldOut], scores: Sequence[Float[Tensor, " whole"]]
+        self, held_out: Sequence[HeldOut], scores: Sequence[Float[Tensor, " _"]]
     ) -> Float[ndarray, " row"]:
         """Scores of whole windows, placed on the rows of each part."""
         by_row = []
