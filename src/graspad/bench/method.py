@@ -53,9 +53,9 @@ class Method(ABC):
     imports: ClassVar[tuple[str, ...]] = ()
 
     @property
-    @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """All that decides its scores, apart from data and seed, as plain data."""
+        """All that decides its scores, apart from data and seed, as plain data; some methods have none."""
+        return {}
 
     @abstractmethod
     def fit(self, train: Values, seed: int) -> None:

@@ -15,11 +15,6 @@ from graspad.data.scale import Scale
 class Random(Method):
     """Uniform noise."""
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """None."""
-        return {}
-
     def fit(self, train: Values, seed: int) -> None:
         """Only the seed counts."""
         self._random = np.random.default_rng(seed)
@@ -34,11 +29,6 @@ class Constant(Method):
 
     seeded = False
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """None."""
-        return {}
-
     def fit(self, train: Values, seed: int) -> None:
         """Nothing."""
 
@@ -51,11 +41,6 @@ class Energy(Method):
     """The mean squared z-score of a row, by the training rows' mean and spread."""
 
     seeded = False
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """None."""
-        return {}
 
     def fit(self, train: Values, seed: int) -> None:
         """Mean and spread; a sensor that never moved keeps its unit."""
