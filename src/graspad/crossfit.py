@@ -31,9 +31,9 @@ class HeldOut:
     """Normal rows and the shares of their windows by a field that was fitted without them."""
 
     rows: Rows
-    shares: Float[Tensor, "window sensor"]
+    shares: Float[Tensor, "window time sensor"]
 
-    def whole(self, window: int) -> Float[Tensor, "whole sensor"]:
+    def whole(self, window: int) -> Float[Tensor, "whole time sensor"]:
         """The shares of windows without a longer gap."""
         return self.shares[torch.from_numpy(self.rows.whole_windows(window))]
 
@@ -44,7 +44,7 @@ def cross_fit(
     blocks: int,
     ridge: float | None,
     estimator: Estimator,
-    score: Callable[[GaussianField, Rows], Float[Tensor, "window sensor"]],
+    score: Callable[[GaussianField, Rows], Float[Tensor, "window time sensor"]],
 ) -> tuple[GaussianField, list[HeldOut]]:
     """A field fitted on all windows, and for each block of rows the shares by a field fitted without it.
 

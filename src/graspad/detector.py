@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -15,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from graspad import store
 from graspad.alarms.threshold import Threshold
-from graspad.config import PRESETS, Settings
+from graspad.config import PRESETS, Align, Look, Settings
 from graspad.core import graph as graphs
 from graspad.core.path import Path, flow_times
 from graspad.core.score import draw_sources
@@ -27,12 +26,13 @@ from graspad.data.scale import Scale
 from graspad.data.table import Table
 from graspad.errors import InputError, InvalidSettingError, NotFittedError
 from graspad.explain import Explanation
-from graspad.model import Model
+from graspad.model import Model, together
 from graspad.progress import training_bar
 from graspad.train import TrainingReport, train
 from graspad.velocity.estimate import Estimator
 from graspad.velocity.field import Field, build
 from graspad.velocity.hybrid import RANK, RIDGE, HybridField
+from graspad.view import Lens, View
 
 
 class GraspDetector(BaseEstimator):  # type: ignore[misc]
@@ -101,35 +101,22 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         learning = rows.part(known)
         adjacency = self._adjacency(learning.values[~learning.lost], table.sensors, settings)
         spectrum = Spectrum.of(adjacency)
-        sources = draw_sources(settings.scoring.sources, len(table.sensors), settings.window, self.seed)
-
-        def model(field: Field) -> Model:
-            return Model(settings, table.sensors, scale, adjacency, spectrum, sources, field)
-
         self.training_report_: TrainingReport | None = None
         if settings.velocity.kind == "gaussian":
-            field, held_out = self._closed_form(rows, model, spectrum, settings)
+            normal, fitted = rows, _closed_forms(rows, spectrum, settings)
         else:
-            field = self._network(learning, rows.part(slice(cut, None)), adjacency, spectrum, settings)
-            last = rows.part(slice(cut, None))
-            held_out = [HeldOut(last, model(field).shares(last))]
-        self.model_, normal_scores = model(field).calibrated(held_out)
+            normal = rows.part(slice(cut, None))
+            field = self._network(learning, normal, adjacency, spectrum, settings)
+            sources = draw_sources(settings.scoring.sources, len(table.sensors), settings.window, self.seed)
+            view = View(Lens(1, settings.window, 1.0), settings, spectrum, field, sources)
+            fitted = [view.calibrated([HeldOut(normal, view.shares(normal))])]
+        views = tuple(view for view, _ in fitted)
+        self.model_ = Model(settings, table.sensors, scale, adjacency, spectrum, views)
+        normal_scores = together(
+            views, [view.to_table(scores, len(normal.values), settings.align) for view, scores in fitted]
+        )
         self.threshold_ = Threshold.of(normal_scores, self.false_alarms)
         return self
-
-    def _closed_form(
-        self, rows: Rows, model: Callable[[Field], Model], spectrum: Spectrum, settings: Settings
-    ) -> tuple[Field, list[HeldOut]]:
-        path, velocity = Path.of(spectrum, settings.tau), settings.velocity
-        windows = _whole_windows(rows, settings.window, "data")
-        return cross_fit(
-            rows,
-            windows,
-            blocks=round(1 / settings.training.validation_share),
-            ridge=velocity.ridge,
-            estimator=Estimator(windows, spectrum, path, velocity.rank),
-            score=lambda field, part: model(field).shares(part),
-        )
 
     def _network(
         self, learning: Rows, held_out: Rows, adjacency: graphs.Adjacency, spectrum: Spectrum, settings: Settings
@@ -151,11 +138,12 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
 
     def decision_function(self, data: object) -> Float[ndarray, " row"]:
         """The bare score of each row, higher = more anomalous; NaN where a row has no full window."""
-        return self._model.score(self._rows(Table.of(data)))
+        return self._scores(self._rows(Table.of(data)))
 
-    def window_scores(self, data: object) -> Float[ndarray, " window"]:
-        """The score ξ of each window, of which there are window − 1 fewer than rows; NaN where one lies in a gap."""
-        return self._model.window_scores(self._rows(Table.of(data)))
+    def scores_by_alignment(self, data: object) -> dict[Align, Float[ndarray, " row"]]:
+        """The bare scores of each row in every alignment, for little more than the cost of one."""
+        aligns = get_args(Align)
+        return dict(zip(aligns, self._model.score(self._rows(Table.of(data)), aligns), strict=True))
 
     def score(self, data: object) -> Any:
         """Score, p-value and alarm of each row, as a table of the type, index and time column that came in.
@@ -165,7 +153,7 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         """
         table = Table.of(data)
         rows = self._rows(table)
-        scores = self._model.score(rows)
+        scores = self._scores(rows)
         return table.give_back(
             {
                 "score": scores,
@@ -178,7 +166,7 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
     def predict(self, data: object) -> ndarray:
         """1 for rows over the threshold, 0 for the others."""
         rows = self._rows(Table.of(data))
-        return self._alarms(self._model.score(rows), rows).astype(np.int64)
+        return self._alarms(self._scores(rows), rows).astype(np.int64)
 
     def explain(self, data: object) -> Explanation:
         """Exact shares of each row's score by sensor, flow time and frequency band, and the incidents they make up."""
@@ -218,6 +206,10 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
             )
         return self._model.rows(values)
 
+    def _scores(self, rows: Rows) -> Float[ndarray, " row"]:
+        (scores,) = self._model.score(rows, [self._model.settings.align])
+        return scores
+
     def _alarms(self, scores: Float[ndarray, " row"], rows: Rows) -> Bool[ndarray, " row"]:
         """Rows over the threshold; filled values have no part in a score, and a row made up mostly of them no alarm."""
         return self.threshold_.alarms(scores) & ~rows.mostly_filled
@@ -241,6 +233,35 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         if self.graph == "random":
             return graphs.erdos_renyi(len(sensors), graphs.count_edges(learnt), self.seed)
         raise InvalidSettingError.of("graph", "be None, 'random', a matrix or pairs of sensor names", self.graph)
+
+
+def _closed_forms(rows: Rows, spectrum: Spectrum, settings: Settings) -> list[tuple[View, Float[ndarray, " seen"]]]:
+    """A calibrated view of the windows, and one for each further look that finds enough of them; with normal scores."""
+    looks = (Look(), *settings.scoring.looks)
+    lenses = [Lens(look.every, max(2, round(look.length * settings.window)), look.weight) for look in looks]
+    first = _closed_form(rows, lenses[0], spectrum, settings)
+    blocks = 1 / settings.training.validation_share
+    enough = [lens for lens in lenses[1:] if len(rows.values) // lens.every >= blocks * lens.window]
+    return [first, *(_closed_form(rows, lens, spectrum, settings) for lens in enough)]
+
+
+def _closed_form(
+    rows: Rows, lens: Lens, spectrum: Spectrum, settings: Settings
+) -> tuple[View, Float[ndarray, " seen"]]:
+    lens = lens.fitted(rows)
+    seen, velocity = lens.rows(rows), settings.velocity
+    windows = _whole_windows(seen, lens.window, "data")
+    field, held_out = cross_fit(
+        seen,
+        windows,
+        blocks=round(1 / settings.training.validation_share),
+        ridge=velocity.ridge,
+        estimator=Estimator(windows, spectrum, Path.of(spectrum, settings.tau), velocity.rank),
+        score=lambda field, part: View(lens, settings, spectrum, field).shares(part),
+    )
+    view, scores = View(lens, settings, spectrum, field).calibrated(held_out)
+    _ = view.stations  # part of fit, so that the first row is scored as fast as all others
+    return view, scores
 
 
 # Beyond this, not even float64 can square and add up.

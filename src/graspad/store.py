@@ -10,11 +10,12 @@ import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field as Constraint
 from safetensors import SafetensorError
 from safetensors.torch import load as from_bytes
 from safetensors.torch import save as to_bytes
@@ -35,8 +36,9 @@ from graspad.train import TrainingReport
 from graspad.velocity.field import Field, build
 from graspad.velocity.gaussian import GaussianField, kept_rank
 from graspad.velocity.hybrid import RANK, HybridField
+from graspad.view import Lens, View
 
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 3
 FilePath = str | os.PathLike[str]
 
 # How every file begins, in all format versions. The checksum is that of the whole file with zeros in its own place.
@@ -58,19 +60,28 @@ class Saved:
     parameters: Mapping[str, Any]
 
 
+class _Lens(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    every: Annotated[int, Constraint(ge=1)]
+    window: Annotated[int, Constraint(ge=2)]
+    weight: float
+
+
 class _Manifest(BaseModel):
     # The fields stand in the file in this order, under one key: safetensors writes several keys in random order.
     model_config = ConfigDict(extra="forbid")
 
     format: Literal["graspad-model"] = "graspad-model"
     sha256: str = _BLANK
-    format_version: Literal[1, 2] = FORMAT_VERSION
+    format_version: Literal[3] = FORMAT_VERSION
     library_version: str = graspad.__version__
     sensors: tuple[str, ...]
     settings: Settings
     parameters: dict[str, Settings | bool | int | float | str | None]
     false_alarms: float
     training: TrainingReport | None
+    lenses: Annotated[tuple[_Lens, ...], Constraint(min_length=1)]
 
 
 def save(saved: Saved, path: FilePath) -> None:
@@ -85,18 +96,20 @@ def save(saved: Saved, path: FilePath) -> None:
         parameters=plain,
         false_alarms=threshold.false_alarms,
         training=saved.report,
+        lenses=tuple(
+            _Lens(every=view.lens.every, window=view.lens.window, weight=view.lens.weight) for view in model.views
+        ),
     )
-    tensors = {f"field.{name}": tensor for name, tensor in model.field.state_dict().items()} | {
+    tensors = {
         "scale.mean": torch.from_numpy(model.scale.mean),
         "scale.std": torch.from_numpy(model.scale.std),
         "adjacency": torch.from_numpy(model.adjacency),
         "eigenvalues": model.spectrum.eigenvalues,
         "basis": model.spectrum.basis,
-        "sources": model.sources,
         _NORMAL: torch.from_numpy(threshold.normal_scores),
     }
-    if model.levels is not None:
-        tensors |= {"levels.usual": model.levels.usual, "levels.reach": model.levels.reach}
+    for index, view in enumerate(model.views):
+        tensors |= {f"view{index}.{name}": tensor for name, tensor in _tensors(view).items()}
     tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
     try:
         _assemble(manifest, tensors, plain)  # What load would refuse must fail now, not when the model is needed.
@@ -127,17 +140,15 @@ def load(path: FilePath, known_parameters: Collection[str]) -> Saved:
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         manifest = json.loads(header["__metadata__"]["manifest"])
         version, library = manifest["format_version"], manifest["library_version"]
-        if version <= FORMAT_VERSION:
-            tensors = from_bytes(data)
-            if version == 1 and "levels" in tensors:  # There a sensor's reach was the same for all.
-                usual = tensors.pop("levels")
-                tensors |= {"levels.usual": usual, "levels.reach": torch.ones_like(usual)}
-            return _assemble(_Manifest.model_validate(manifest), tensors, known_parameters)
+        newer = version > FORMAT_VERSION
+        if version == FORMAT_VERSION:
+            return _assemble(_Manifest.model_validate(manifest), from_bytes(data), known_parameters)
     except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError, OverflowError) as error:
         why = InvalidSettingError.from_pydantic(error) if isinstance(error, ValidationError) else error
         raise ModelFileError.of(path, f"does not hold a whole model: {why}", _AGAIN) from None
-    told = f"has format {version}, but graspad {graspad.__version__} reads formats up to {FORMAT_VERSION}"
-    raise ModelFileError.of(path, told, f"Install graspad {library} or newer: pip install --upgrade graspad.")
+    told = f"has format {version}, but graspad {graspad.__version__} reads format {FORMAT_VERSION}"
+    upgrade = f"Install graspad {library} or newer: pip install --upgrade graspad."
+    raise ModelFileError.of(path, told, upgrade if newer else "Fit the model again and save it.")
 
 
 def _pack(manifest: dict[str, Any], tensors: dict[str, Tensor]) -> bytes:
@@ -174,19 +185,52 @@ def _assemble(manifest: _Manifest, tensors: dict[str, Tensor], known_parameters:
     tensors = {name: tensor.clone() for name, tensor in tensors.items()}
     adjacency = tensors["adjacency"].numpy()
     spectrum = Spectrum(tensors["eigenvalues"], tensors["basis"])
-    field = _empty_field(manifest.settings, adjacency, spectrum)
-    field.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("field.")})
-    field.eval()
+    views = tuple(
+        _view(lens, manifest.settings, adjacency, spectrum, _under(f"view{index}.", tensors))
+        for index, lens in enumerate(manifest.lenses)
+    )
     scale = Scale(tensors["scale.mean"].numpy(), tensors["scale.std"].numpy())
-    levels = Levels(tensors["levels.usual"], tensors["levels.reach"]) if "levels.usual" in tensors else None
-    model = Model(manifest.settings, manifest.sensors, scale, adjacency, spectrum, tensors["sources"], field, levels)
+    model = Model(manifest.settings, manifest.sensors, scale, adjacency, spectrum, views)
     threshold = Threshold(tensors[_NORMAL].numpy(), manifest.false_alarms)
     return Saved(model, threshold, manifest.training, {"graph": adjacency.copy()} | manifest.parameters)
 
 
-def _empty_field(settings: Settings, adjacency: Adjacency, spectrum: Spectrum) -> Field:
+def _tensors(view: View) -> dict[str, Tensor]:
+    """All that a view holds beside its settings."""
+    tensors = {f"field.{name}": tensor for name, tensor in view.field.state_dict().items()}
+    if view.sources is not None:
+        tensors["sources"] = view.sources
+    if view.lens.scale is not None:
+        tensors |= {f"scale.{name}": torch.from_numpy(values) for name, values in vars(view.lens.scale).items()}
+    if view.levels is not None:
+        tensors |= {f"levels.{name}": values for name, values in vars(view.levels).items()}
+    return tensors
+
+
+def _view(
+    lens: _Lens, settings: Settings, adjacency: Adjacency, spectrum: Spectrum, tensors: dict[str, Tensor]
+) -> View:
+    field = _empty_field(settings, lens.window, adjacency, spectrum)
+    field.load_state_dict(_under("field.", tensors))
+    field.eval()
+    scale, levels = _under("scale.", tensors), _under("levels.", tensors)
+    return View(
+        Lens(**dict(lens), scale=Scale(**{name: part.numpy() for name, part in scale.items()}) if scale else None),
+        settings,
+        spectrum,
+        field,
+        tensors.get("sources"),
+        Levels(**levels) if levels else None,
+    )
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def _empty_field(settings: Settings, window: int, adjacency: Adjacency, spectrum: Spectrum) -> Field:
     """A field of the right shape, for load_state_dict to fill."""
-    n, window, velocity = len(adjacency), settings.window, settings.velocity
+    n, velocity = len(adjacency), settings.velocity
 
     def closed_form(rank: int | None) -> GaussianField:
         factor = torch.zeros(n, window, kept_rank(rank, n * window))
@@ -208,12 +252,24 @@ def _expected(manifest: _Manifest, tensors: Mapping[str, Tensor]) -> dict[str, T
     with torch.device("meta"):
         expected = {name: torch.empty(shape, dtype=torch.float64) for name, shape in shapes.items()}
         expected["adjacency"] = torch.empty(n, n, dtype=torch.bool)
-        expected["sources"] = torch.empty(settings.scoring.sources, n, settings.window)
-        if settings.scoring.calibrate:
-            expected |= {"levels.usual": torch.empty(n), "levels.reach": torch.empty(n)}
         spectrum = Spectrum(expected["eigenvalues"], expected["basis"])
-        field = _empty_field(settings, np.zeros((n, n), dtype=bool), spectrum)
-    return expected | {f"field.{name}": tensor for name, tensor in field.state_dict().items()}
+        for index, lens in enumerate(manifest.lenses):
+            parts = _expected_of_view(lens, settings, n, spectrum)
+            expected |= {f"view{index}.{name}": tensor for name, tensor in parts.items()}
+    return expected
+
+
+def _expected_of_view(lens: _Lens, settings: Settings, n: int, spectrum: Spectrum) -> dict[str, Tensor]:
+    field = _empty_field(settings, lens.window, np.zeros((n, n), dtype=bool), spectrum)
+    expected = {f"field.{name}": tensor for name, tensor in field.state_dict().items()}
+    if settings.velocity.kind != "gaussian":
+        expected["sources"] = torch.empty(settings.scoring.sources, n, lens.window)
+    if lens.every > 1:
+        expected |= {f"scale.{name}": torch.empty(n, dtype=torch.float64) for name in ("mean", "std")}
+    if settings.scoring.calibrate:
+        expected |= {f"levels.{name}": torch.empty(n) for name in ("usual", "reach", "middle")}
+        expected |= {"levels.gain": torch.empty(settings.scoring.flow_times, n), "levels.together": torch.empty(2)}
+    return expected
 
 
 def _check(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:

@@ -119,7 +119,7 @@ def plant(rows: int, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_detector_finds_a_spike_and_comes_back_from_its_file(kind, tmp_path):
     detector = GraspDetector(TINY, field=kind, false_alarms=0.02).fit(plant(500, 0))
-    closed_form = detector.model_.field.closed_form
+    closed_form = detector.model_.views[0].field.closed_form
     assert closed_form.factor.shape[-1] < SENSORS * 16  # not every direction: the network has something to do
     assert closed_form.noise > 0.1
     new = plant(200, 1)
@@ -135,6 +135,7 @@ def test_a_detector_finds_a_spike_and_comes_back_from_its_file(kind, tmp_path):
 def test_a_model_asked_for_other_flow_times_than_it_was_fitted_with_says_so():
     detector = GraspDetector(TINY, field="hybrid-gnn", false_alarms=0.02).fit(plant(300, 0))
     more = detector.model_.settings.override(scoring=Scoring(sources=2, flow_times=4, calibrate=True))
-    detector.model_ = replace(detector.model_, settings=more)
+    (view,) = detector.model_.views
+    detector.model_ = replace(detector.model_, views=(replace(view, settings=more),))
     with pytest.raises(InvalidSettingError, match=r"fit with another `Scoring\.flow_times`"):
         detector.score(plant(60, 1))

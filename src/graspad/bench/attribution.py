@@ -54,7 +54,7 @@ def attribution(data: SeriesData) -> Float[ndarray, "weights time quantile"]:
 
 def _shares(model: Model, settings: Settings, data: SeriesData) -> Float[ndarray, "time quantile"]:
     eigenvalues = model.spectrum.eigenvalues.numpy()
-    model = replace(model, settings=settings)
+    model = replace(model, views=tuple(replace(view, settings=settings) for view in model.views))
     explained = model.explain(model.rows(data.test), n_bands=len(eigenvalues))
     by_band = np.nansum(explained.by_flow_time[data.labels], axis=0)
     # One band for each eigenspace: its share stands at its first mode, and is evened out from there.

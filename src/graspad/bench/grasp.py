@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Literal
 
 from graspad.bench.method import Method, RowScores, Values
 from graspad.config import Settings
-from graspad.data.windows import causal, overlap
 
 
 class Grasp(Method):
@@ -32,6 +31,5 @@ class Grasp(Method):
 
     def score(self, test: Values) -> RowScores:
         """Both alignments from one pass over the windows; alarms belong to the overlap scores."""
-        by_window = self._detector.window_scores(test)
-        scores = overlap(by_window, self.preset.window)
-        return RowScores(scores, causal(by_window, self.preset.window), self._detector.threshold_.alarms(scores))
+        scores = self._detector.scores_by_alignment(test)
+        return RowScores(**scores, alarms=self._detector.threshold_.alarms(scores["overlap"]))

@@ -12,45 +12,65 @@ from torch import Tensor
 
 from graspad.core.score import Shares
 
-# A sensor counts where its share exceeds this quantile of its own normal shares …
+# A sensor counts where it exceeds this quantile of its own normal range.
 _USUAL = 0.9
-# … and faintly below: without that, all rows that stay below every level would tie.
-_FAINT = 0.01
-# The shortest way, in logarithms, from the usual to the highest normal share: a sensor that hardly varies in normal
-# operation has next to none, and would count without limit.
+# The shortest way, in logarithms, from the usual to the highest: a sensor that hardly varies in normal operation has
+# next to none, and would count without limit.
 _SHORTEST = 0.2
+# What all sensors together count, beside what each counts alone …
+_TOGETHER = 2.0
+# … and how softly that begins: without, all rows that stay below every level would tie.
+_SOFT = 0.1
 
 
 @dataclass(frozen=True)
 class Levels:
     """What each sensor's share reaches in normal windows that the field was not fitted on.
 
-    `usual` is the share that it seldom exceeds, `reach` the logarithm of its highest share over that.
+    The level of a sensor is the mean over flow times of its share over its usual share there (`gain` = 1 over that and
+    over the number of flow times): none of them drowns the others. `usual` is the level that it seldom exceeds, `reach`
+    the logarithm of its highest level over that, and `middle` the logarithm of its median. `together` holds the median
+    of all log levels added up, and the way from there to their usual sum.
     """
 
+    gain: Float[Tensor, "time sensor"]
     usual: Float[Tensor, " sensor"]
     reach: Float[Tensor, " sensor"]
+    middle: Float[Tensor, " sensor"]
+    together: Float[Tensor, " 2"]
 
     @classmethod
-    def of(cls, by_sensor: Float[Tensor, "window sensor"]) -> Levels:
+    def of(cls, shares: Float[Tensor, "window time sensor"]) -> Levels:
         """Measure the levels on the shares of held-out normal windows."""
-        usual = torch.from_numpy(np.quantile(by_sensor.numpy(), _USUAL, axis=0)).to(torch.float32)
-        return cls(usual, (by_sensor.amax(dim=0) / usual).log().clamp(min=_SHORTEST))
+        gain = 1 / (_quantile(shares, _USUAL) * shares.shape[1])
+        level = (shares * gain).sum(dim=1)
+        usual = _quantile(level, _USUAL)
+        reach = (level.amax(dim=0) / usual).log().clamp(min=_SHORTEST)
+        middle = _quantile(level, 0.5).log()
+        all_sensors = (level.log() - middle).sum(dim=1)
+        centre = _quantile(all_sensors, 0.5)
+        way = (_quantile(all_sensors, _USUAL) - centre).clamp(min=_SHORTEST)
+        return cls(gain, usual, reach, middle, torch.stack([centre, way]))
 
     def apply(self, shares: Shares) -> Shares:
-        """Σ_n log(max(z_n, 1)) / reach_n + 0.01 log(1 + z_n), z_n the share of sensor n in units of its usual one.
+        """Σ_n log(max(z_n, 1)) / reach_n + 2 max(c, 0), z_n the level of sensor n in units of its usual one.
 
-        A sensor adds 1 where it is as far out as it ever was in normal operation. These terms are the new shares by
-        sensor. Bands have no level of their own: they keep their proportions and are scaled to the new score.
+        A sensor adds 1 where it is as far out as it ever was in normal operation. c is the sum of all log levels,
+        0 where that is at its median and 1 where it is at its usual height: many sensors that are a little high count
+        too. Its part is divided among the sensors by how high they are. max(·, 0) begins softly.
         """
-        z = shares.by_sensor / self.usual
-        by_sensor = z.clamp(min=1).log() / self.reach + _FAINT * z.log1p()
-        if shares.by_band is None:
-            return Shares(by_sensor, None)
-        return Shares(by_sensor, shares.by_band * (by_sensor.sum(dim=1) / shares.score)[:, None, None])
+        parts = shares.by_sensor * self.gain
+        level = parts.sum(dim=1)
+        alone = (level / self.usual).clamp(min=1).log() / self.reach
+        height = level.log() - self.middle
+        centre, way = self.together
+        together = _TOGETHER * _above_zero((height.sum(dim=1, keepdim=True) - centre) / way)
+        borne = _above_zero(height)
+        by_sensor = alone + together * borne / borne.sum(dim=1, keepdim=True)
+        return shares.scaled_to(parts * (by_sensor / level)[:, None])
 
 
-def by_others(parts: Sequence[Float[Tensor, "_ sensor"]]) -> list[Shares]:
+def by_others(parts: Sequence[Float[Tensor, "_ time sensor"]]) -> list[Shares]:
     """The calibrated shares of each part of the normal windows, with the levels of all other parts.
 
     Levels flatter the windows they were taken from, so that scores measured with them would promise too few alarms.
@@ -60,3 +80,13 @@ def by_others(parts: Sequence[Float[Tensor, "_ sensor"]]) -> list[Shares]:
         others = [*parts[:index], *parts[index + 1 :]] or [part]
         calibrated.append(Levels.of(torch.cat(others)).apply(Shares(part, None)))
     return calibrated
+
+
+def _above_zero(x: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
+    """A soft max(x, 0): (x + √(x² + 4s²)) / 2, which rises everywhere and is never zero."""
+    root = (x.square() + 4 * _SOFT**2).sqrt()
+    return torch.where(x > 0, (x + root) / 2, 2 * _SOFT**2 / (root - x))  # the same, without cancellation below 0
+
+
+def _quantile(values: Float[Tensor, "window *any"], q: float) -> Float[Tensor, "*any"]:
+    return torch.from_numpy(np.asarray(np.quantile(values.numpy(), q, axis=0))).to(torch.float32)

@@ -34,25 +34,30 @@ class Station:
 
 @dataclass(frozen=True)
 class Shares:
-    """ξ of some windows, split in two ways; both sum to the same score."""
+    """ξ of some windows, split in two ways; both sum to the same score at every flow time."""
 
-    by_sensor: Float[Tensor, "window sensor"]
+    by_sensor: Float[Tensor, "window time sensor"]
     by_band: Float[Tensor, "window time band"] | None
 
     @property
     def score(self) -> Float[Tensor, " window"]:
         """ξ itself."""
-        return self.by_sensor.sum(dim=1)
+        return self.by_sensor.sum(dim=(1, 2))
+
+    def scaled_to(self, by_sensor: Float[Tensor, "window time sensor"]) -> Shares:
+        """New shares by sensor, and those by band in their old proportions at each flow time."""
+        if self.by_band is None:
+            return Shares(by_sensor, None)
+        old, new = (part.sum(dim=2, keepdim=True) for part in (self.by_sensor, by_sensor))
+        return Shares(by_sensor, self.by_band * torch.where(old > 0, new / old, 0.0))
 
     def logarithmic(self) -> Shares:
         """The same shares in proportion, scaled to add up to log(1 + ξ).
 
-        >>> Shares(torch.tensor([[1.0, 3.0]]), None).logarithmic().by_sensor
-        tensor([[0.4024, 1.2071]])
+        >>> Shares(torch.tensor([[[1.0, 3.0]]]), None).logarithmic().by_sensor
+        tensor([[[0.4024, 1.2071]]])
         """
-        factor = self.score.log1p() / self.score
-        by_band = None if self.by_band is None else self.by_band * factor[:, None, None]
-        return Shares(self.by_sensor * factor[:, None], by_band)
+        return self.scaled_to(self.by_sensor * (self.score.log1p() / self.score)[:, None, None])
 
 
 def draw_sources(count: int, n_sensors: int, window: int, seed: int) -> Float[Tensor, "source sensor row"]:
@@ -120,7 +125,7 @@ def _shares(
 ) -> Shares:
     _, n_sensors, window = stations[0].source_states.shape
     n_windows = len(rows) - window + 1
-    by_sensor = torch.zeros(n_windows, n_sensors)
+    by_sensor = torch.zeros(n_windows, len(stations), n_sensors)
     by_band = None if bands is None else torch.zeros(n_windows, len(stations), int(bands.max()) + 1)
     for index, station in enumerate(stations):
         data_states = _windows(rows @ station.data_to_state, window)
@@ -131,7 +136,7 @@ def _shares(
             weighted = station.weighted_filter @ residual
             if filled is not None:
                 weighted = weighted.masked_fill(filled.unfold(0, window, 1), 0.0)
-            by_sensor += weighted.square().sum(dim=-1)
+            by_sensor[:, index] += weighted.square().sum(dim=-1)
             if by_band is not None and bands is not None:
                 by_band[:, index].index_add_(1, bands, (station.to_modes @ weighted).square().sum(dim=-1))
     return Shares(by_sensor, by_band)

@@ -53,6 +53,24 @@ class Rows:
         """Some of the rows."""
         return Rows(self.values[rows], None if self.filled is None else self.filled[rows], self.lost[rows])
 
+    def averaged(self, every: int) -> Rows:
+        """Means of `every` rows each; an incomplete one at the end is left out.
+
+        A mean is filled where most of its values were, and lost where one of its rows was.
+
+        >>> Rows.of(np.array([[1.0], [3.0], [4.0]]), limit=0).averaged(2).values.tolist()
+        [[2.0]]
+        """
+        if every == 1:
+            return self
+        count = len(self.values) // every
+
+        def blocks(part: ndarray) -> ndarray:
+            return part[: count * every].reshape(count, every, *part.shape[1:])
+
+        filled = None if self.filled is None else np.mean(blocks(self.filled), axis=1) > 0.5
+        return Rows(blocks(self.values).mean(axis=1), filled, np.any(blocks(self.lost), axis=1))
+
     def whole_windows(self, window: int) -> Bool[ndarray, " window"]:
         """Which windows hold no lost row."""
         return count_in_windows(self.lost, window) == 0

@@ -40,6 +40,23 @@ def causal(values: Float[ndarray, "window *any"], window: int) -> Float[ndarray,
     return np.concatenate([warm_up, values.astype(np.float64)])
 
 
+def from_averaged(
+    values: Float[ndarray, "mean *any"], every: int, rows: int, align: Align
+) -> Float[ndarray, "row *any"]:
+    """Each row of the table gets the value of the mean it is part of, or for "causal" of the last complete one.
+
+    >>> from_averaged(np.array([1.0, 2.0]), 2, 5, "overlap")
+    array([1., 1., 2., 2., 2.])
+    >>> from_averaged(np.array([1.0, 2.0]), 2, 5, "causal")
+    array([nan,  1.,  1.,  2.,  2.])
+    """
+    if every == 1:
+        return values
+    mean = np.arange(rows) // every if align == "overlap" else np.arange(1, rows + 1) // every - 1
+    padded = np.concatenate([np.full((1, *values.shape[1:]), np.nan), values])
+    return padded[np.minimum(mean, len(values) - 1) + 1]
+
+
 def count_in_windows(flags: Bool[ndarray, " row"], window: int) -> Float[ndarray, " window"]:
     """How many flagged rows each window holds."""
     return _sliding_sum(flags.astype(np.float64), window)

@@ -118,7 +118,7 @@ class GaussianField(Field):
             # Into a tensor with rows innermost: a plain difference keeps the strides of the view, and every station
             # would copy it anew.
             centred = torch.sub(windows[part], mean, out=rows.new_empty(windows[part].shape))
-            by_sensor = torch.zeros(centred.shape[:2])
+            by_sensor = torch.empty(len(centred), len(stations), centred.shape[1])
             by_band = None if bands is None else torch.zeros(len(centred), len(stations), int(bands.max()) + 1)
             for index, station in enumerate(stations):
                 residual = station.residual(centred)
@@ -127,7 +127,7 @@ class GaussianField(Field):
                 if by_band is not None and bands is not None:
                     energy = (basis.T @ residual).square().sum(dim=-1) + station.noise_by_mode
                     by_band[:, index].index_add_(1, bands, energy)
-                by_sensor += residual.square_().sum(dim=-1) + station.noise_by_sensor
+                torch.add(residual.square_().sum(dim=-1), station.noise_by_sensor, out=by_sensor[:, index])
             yield Shares(by_sensor, by_band)
 
     def resolvent(self, at: PathPoint) -> Resolvent:
