@@ -32,8 +32,17 @@ def _smoothed(method: Callable[[], Method]) -> Method:
     return Smoothed(method())
 
 
+def _deep(place: str, mode: str) -> Method:
+    """A deep baseline by its file and its class."""
+    file, name = place.split(":")
+    return getattr(import_module(f"graspad.bench.baselines.{file}"), name)(mode=mode)
+
+
 # The paper's ablations build on each other: equal weights, then also a random graph or the linear path.
 _EQUAL = _recipe(weights="uniform")
+
+# Their files import torch, which takes seconds: not before one of them is asked for.
+_DEEP = {"usad": "usad:USAD"}
 
 METHODS: dict[str, Callable[[], Method]] = {
     "grasp": partial(Grasp, RECIPE),
@@ -59,6 +68,9 @@ METHODS: dict[str, Callable[[], Method]] = {
     "energy-smooth": partial(_smoothed, Energy),
     "mahalanobis-smooth": partial(_smoothed, Mahalanobis),
     "knn-window": KNNWindow,
+    # As published, and with the defects mended that the file of each one lists.
+    **{name: partial(_deep, place, mode="as-published") for name, place in _DEEP.items()},
+    **{f"{name}-fixed": partial(_deep, place, mode="fixed") for name, place in _DEEP.items()},
 }
 
 
