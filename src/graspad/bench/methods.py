@@ -32,17 +32,17 @@ def _smoothed(method: Callable[[], Method]) -> Method:
     return Smoothed(method())
 
 
-def _deep(place: str, mode: str) -> Method:
+def _deep(place: str, **settings: object) -> Method:
     """A deep baseline by its file and its class."""
     file, name = place.split(":")
-    return getattr(import_module(f"graspad.bench.baselines.{file}"), name)(mode=mode)
+    return getattr(import_module(f"graspad.bench.baselines.{file}"), name)(**settings)
 
 
 # The paper's ablations build on each other: equal weights, then also a random graph or the linear path.
 _EQUAL = _recipe(weights="uniform")
 
 # Their files import torch, which takes seconds: not before one of them is asked for.
-_DEEP = {"usad": "usad:USAD"}
+_DEEP = {"autoencoder": "autoencoder:AutoEncoder", "usad": "usad:USAD", "cnn": "cnn:CNN"}
 
 METHODS: dict[str, Callable[[], Method]] = {
     "grasp": partial(Grasp, RECIPE),

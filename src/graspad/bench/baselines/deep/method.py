@@ -74,7 +74,7 @@ class Deep(Method, Generic[Network]):
     def fit(self, train: Values, seed: int) -> None:
         """Scale, split, build, train."""
         self._seed = seed
-        self._scaled = self._scaler(_complete(train, "training rows"))
+        self._scaled = self._scaler(self._checked(train, "training rows"))
         with seeded(seed):
             windows, held_out = self._split(train)
             self._network = self._build(train.shape[1])
@@ -82,7 +82,7 @@ class Deep(Method, Generic[Network]):
 
     def score(self, test: Values) -> RowScores:
         """One error per window, put on rows."""
-        windows = self._windows(_complete(test, "test rows"), "test rows")
+        windows = self._windows(test, "test rows")
         with seeded(self._seed):
             return on_rows(self._each(windows), windows.length, self.place)
 
@@ -127,23 +127,27 @@ class Deep(Method, Generic[Network]):
 
     def _windows(self, rows: Values, what: str) -> Windows:
         """Views of the scaled rows, no copies: 400,000 rows cost what the rows cost."""
-        span = self.window + self.ahead
-        if len(rows) < span:
-            name = type(self).__name__
-            raise InputError(f"{name} needs windows of {span} rows, but there are {len(rows)} {what}. Give more rows.")
-        return Windows(torch.from_numpy(self._scaled(rows)), span, torch.arange(len(rows) - span + 1))
+        scaled = torch.from_numpy(self._scaled(self._checked(rows, what)))
+        return Windows(scaled, self._span, torch.arange(len(rows) - self._span + 1))
+
+    @property
+    def _span(self) -> int:
+        """Rows of a batch."""
+        return self.window + self.ahead
+
+    def _checked(self, rows: Values, what: str) -> Values:
+        """Refuse too few rows, and gaps: one of them would make the weights NaN."""
+        if len(rows) < self._span:
+            told = f"{type(self).__name__} needs windows of {self._span} rows, but there are {len(rows)} {what}"
+            raise InputError(f"{told}. Give more rows.")
+        if (gaps := ~np.isfinite(rows)).any():
+            row, sensor = np.argwhere(gaps)[0]
+            told = f"{gaps.sum()} values of the {what} are missing or infinite, the first at row {row}, sensor {sensor}"
+            raise InputError(f"{told}. Fill them, or drop these rows or sensors.")
+        return rows
 
     @torch.no_grad()
     def _each(self, windows: Windows) -> Float[ndarray, "window *any"]:
         """The errors of all windows in order; only a batch of windows is laid out at a time."""
         parts = [self._errors(part) for part in windows.batches(self.plan.batch)]
         return torch.cat(parts).double().numpy()
-
-
-def _complete(rows: Values, what: str) -> Values:
-    """Refuse gaps: one would make every score NaN."""
-    if not (gaps := ~np.isfinite(rows)).any():
-        return rows
-    row, sensor = np.argwhere(gaps)[0]
-    told = f"{gaps.sum()} values of the {what} are missing or infinite, the first at row {row}, sensor {sensor}"
-    raise InputError(f"{told}. Fill them, or drop these rows or sensors.")
