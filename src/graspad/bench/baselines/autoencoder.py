@@ -27,7 +27,7 @@ from graspad.bench.method import Values
 
 @dataclass(eq=False)
 class AutoEncoder(Deep["_Network"]):
-    """Score: the Euclidean distance of a row from what the network makes of it."""
+    """The Euclidean distance of a row from what an autoencoder makes of it."""
 
     window: int = 1
     epochs: int = 50

@@ -35,7 +35,7 @@ Flat = Float[Tensor, "batch value"]
 
 @dataclass(eq=False)
 class USAD(Deep["_Network"]):
-    """Score: α |x − AE1(x)|² + β |x − AE2(AE1(x))|², means over the window."""
+    """What two autoencoders miss of a window: α |x − AE1(x)|² + β |x − AE2(AE1(x))|², means over its values."""
 
     window: int = 100
     epochs: int = 10
@@ -45,7 +45,7 @@ class USAD(Deep["_Network"]):
 
     @property
     def plan(self) -> Plan:
-        """Of the two modes."""
+        """Early stopping as published; none if fixed."""
         return Plan(self.epochs, held_out=0.0) if self.fixed else Plan(self.epochs)
 
     @property
