@@ -26,6 +26,10 @@ SMALL: dict[str, dict[str, object]] = {
     "autoencoder": {"epochs": 20},
     "usad": {"window": 16, "epochs": 20},
     "cnn": {"window": 16, "epochs": 20},
+    "omnianomaly": {"window": 16, "epochs": 12, "learning_rate": 1e-2},
+    "tranad": {"epochs": 8, "learning_rate": 3e-3},
+    "anomaly-transformer": {"window": 16, "epochs": 4, "learning_rate": 1e-3, "width": 32, "layers": 2},
+    "timesnet": {"window": 80, "epochs": 4, "learning_rate": 2e-2},
 }
 
 FAULTS = ("spike", "shift", "correlation")
@@ -35,6 +39,14 @@ BLIND = {
     ("autoencoder", "correlation"): "its scale hides amplitudes, its last layer hides values below the mean",
     ("usad", "correlation"): "a sigmoid cannot follow z-scores: the score is how far they are from [0, 1]",
     ("usad-fixed", "correlation"): "the second autoencoder learns to fail on what the first one makes of normal rows",
+    ("omnianomaly", "correlation"): "its output is a constant: the score is how far z-scores are from there",
+    ("tranad", "spike"): "the score is put four rows early",
+    ("tranad", "shift"): "the score is put four rows early, and a sigmoid cannot follow z-scores",
+    ("tranad", "correlation"): "a sigmoid cannot follow z-scores",
+    **{("anomaly-transformer", kind): "the weight of an error is nearly 0 or 1, whatever the error" for kind in FAULTS},
+    ("anomaly-transformer-fixed", "correlation"): "it is wide enough to rebuild each sensor from itself",
+    ("timesnet", "spike"): "the score is put 39 rows early",
+    ("timesnet", "correlation"): "the score is put 39 rows early",
 }
 
 
