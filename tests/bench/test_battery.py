@@ -48,6 +48,8 @@ BLIND = {
     ("timesnet", "spike"): "the score is put 39 rows early",
     ("timesnet", "correlation"): "the score is put 39 rows early",
 }
+# Methods that give many rows the same score: as published, the weight of most errors is 0 in float32.
+TIED = {"anomaly-transformer"}
 
 
 def plant(rows: int, seed: int) -> Float[ndarray, "row sensor"]:
@@ -102,7 +104,7 @@ def test_every_row_gets_a_finite_score_and_they_differ(name: str) -> None:
     assert without.sum() < len(TEST) // 4
     assert not without[without.sum() :].any()
     assert np.isfinite(scores.causal[without.sum() :]).all()
-    assert len(np.unique(scores.overlap)) > len(TEST) // 2
+    assert len(np.unique(scores.overlap)) > len(TEST) // (20 if name in TIED else 2)
 
 
 @pytest.mark.parametrize("name", DEEP)

@@ -3,8 +3,9 @@
 `as-published` is mTSBench's. `fixed` differs in:
 
 - Scale. Published: z-scores of each array by its own statistics, the test rows too. Fixed: by the training rows.
-- Score. Published: a row's share in the softmax over its window of −50 times the *sum* of the layers' discrepancies,
-  so sharp that the error it multiplies hardly matters. Fixed: of minus their mean, as in the paper.
+- Score. Published: a row's error times its share in the softmax over the window of −50 times the *sum* of the layers'
+  discrepancies, so sharp that most shares are 0 in float32, and with them the scores. Fixed: of minus their mean, as in
+  the paper.
 - Place. Published: the score of the last row is put on the window's centre. Fixed: on that row.
 - Weights. Published: those of the last epoch. Fixed: those of the best one on the held-out rows. In both, an epoch is
   better if both of the two losses are no larger.
