@@ -32,8 +32,25 @@ def _smoothed(method: Callable[[], Method]) -> Method:
     return Smoothed(method())
 
 
+def _deep(place: str, **settings: object) -> Method:
+    """A deep baseline by its file and its class."""
+    file, name = place.split(":")
+    return getattr(import_module(f"graspad.bench.baselines.{file}"), name)(**settings)
+
+
 # The paper's ablations build on each other: equal weights, then also a random graph or the linear path.
 _EQUAL = _recipe(weights="uniform")
+
+# Their files import torch, which takes seconds: not before one of them is asked for.
+_DEEP = {
+    "autoencoder": "autoencoder:AutoEncoder",
+    "usad": "usad:USAD",
+    "cnn": "cnn:CNN",
+    "omnianomaly": "omnianomaly:OmniAnomaly",
+    "tranad": "tranad:TranAD",
+    "anomaly-transformer": "anomaly_transformer:AnomalyTransformer",
+    "timesnet": "timesnet:TimesNet",
+}
 
 METHODS: dict[str, Callable[[], Method]] = {
     "grasp": partial(Grasp, RECIPE),
@@ -59,6 +76,9 @@ METHODS: dict[str, Callable[[], Method]] = {
     "energy-smooth": partial(_smoothed, Energy),
     "mahalanobis-smooth": partial(_smoothed, Mahalanobis),
     "knn-window": KNNWindow,
+    # As published, and with the defects mended that the file of each one lists.
+    **{name: partial(_deep, place, mode="as-published") for name, place in _DEEP.items()},
+    **{f"{name}-fixed": partial(_deep, place, mode="fixed") for name, place in _DEEP.items()},
 }
 
 
