@@ -16,7 +16,8 @@ from graspad.bench.method import Method, RowScores, Values
 from graspad.bench.methods import _DEEP, METHODS
 from graspad.errors import InputError
 
-DEEP = [f"{name}{mode}" for name in _DEEP for mode in ("", "-fixed")]
+MODES = ("", "-fixed")
+DEEP = [f"{name}{mode}" for name in _DEEP for mode in MODES]
 FIXED = [name for name in DEEP if name.endswith("-fixed")]
 # Rows to compare with; tests/bench/test_methods.py says what else they must do.
 SIMPLE = ["energy-smooth", "mahalanobis-smooth", "knn-window"]
@@ -26,6 +27,18 @@ SMALL: dict[str, dict[str, object]] = {
     "autoencoder": {"epochs": 20},
     "usad": {"window": 16, "epochs": 20},
     "cnn": {"window": 16, "epochs": 20},
+    "fits": {"window": 48, "epochs": 20, "frequencies": 6},
+    "gdn": {"epochs": 10, "width": 16},
+    "gcad": {"window": 30, "epochs": 60, "blocks": 2, "hidden": 64, "learning_rate": 3e-3},
+    "catch": {
+        "window": 80,
+        "epochs": 6,
+        "stride": 16,
+        "heads": 2,
+        "head_width": 8,
+        "band_width": 4,
+        "neighbourhood": 16,
+    },
 }
 
 FAULTS = ("spike", "shift", "correlation")
@@ -35,6 +48,10 @@ BLIND = {
     ("autoencoder", "correlation"): "its scale hides amplitudes, its last layer hides values below the mean",
     ("usad", "correlation"): "a sigmoid cannot follow z-scores: the score is how far they are from [0, 1]",
     ("usad-fixed", "correlation"): "the second autoencoder learns to fail on what the first one makes of normal rows",
+    ("fits", "spike"): "the score of the last row is put on the centre of its window",
+    **{(f"fits{mode}", "shift"): "each window has its own mean, and half of them lie in the shift" for mode in MODES},
+    **{(f"fits{mode}", "correlation"): "it looks at each sensor alone" for mode in MODES},
+    **{(f"gcad{mode}", "shift"): "each window has its own mean, and half of them lie in the shift" for mode in MODES},
 }
 
 

@@ -42,7 +42,15 @@ def _deep(place: str, **settings: object) -> Method:
 _EQUAL = _recipe(weights="uniform")
 
 # Their files import torch, which takes seconds: not before one of them is asked for.
-_DEEP = {"autoencoder": "autoencoder:AutoEncoder", "usad": "usad:USAD", "cnn": "cnn:CNN"}
+_DEEP = {
+    "autoencoder": "autoencoder:AutoEncoder",
+    "usad": "usad:USAD",
+    "cnn": "cnn:CNN",
+    "fits": "fits:FITS",
+    "gdn": "gdn:GDN",
+    "gcad": "gcad:GCAD",
+    "catch": "catch:CATCH",
+}
 
 METHODS: dict[str, Callable[[], Method]] = {
     "grasp": partial(Grasp, RECIPE),
