@@ -31,13 +31,8 @@ SMALL: dict[str, dict[str, object]] = {
     "gdn": {"epochs": 10, "width": 16},
     "gcad": {"window": 30, "epochs": 60, "blocks": 2, "hidden": 64, "learning_rate": 3e-3},
     "catch": {
-        "window": 80,
-        "epochs": 6,
-        "stride": 16,
-        "heads": 2,
-        "head_width": 8,
-        "band_width": 4,
-        "neighbourhood": 16,
+        **{"window": 80, "epochs": 4, "learning_rate": 1e-2, "stride": 16},
+        **{"heads": 2, "head_width": 8, "band_width": 4},
     },
 }
 

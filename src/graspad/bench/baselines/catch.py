@@ -30,7 +30,8 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 
 from graspad.bench.baselines.deep.method import Deep
-from graspad.bench.baselines.deep.scaling import Scaler, by_training
+from graspad.bench.baselines.deep.place import Place
+from graspad.bench.baselines.deep.scaling import Scaler, by_training, by_window
 from graspad.bench.baselines.deep.train import Batch, Loss, Plan, Step, seeded
 from graspad.bench.method import RowScores, Scores, Values
 from graspad.core.windows import Windows
@@ -77,6 +78,11 @@ class CATCH(Deep["_Network"]):
         """The best epoch is restored in both modes."""
         return Plan(self.epochs, min_delta=0.0, restore=True)
 
+    @property
+    def place(self) -> Place:
+        """Each row has a score of its own; what is known of a window is that of its last."""
+        return "last"
+
     def score(self, test: Values) -> RowScores:
         """Windows side by side for the rows, and at stride 1 for what is known at each."""
         windows = self._windows(test, "test rows")
@@ -115,7 +121,7 @@ class CATCH(Deep["_Network"]):
 
     def _loss(self, windows: Batch, epoch: int) -> Float[Tensor, ""]:
         rebuilt, spectrum, contrast = self._network(windows)
-        scaled, _, _ = _by_window(windows)
+        scaled, _, _ = by_window(windows)
         off = (spectrum - torch.fft.fft(scaled)).abs().mean()
         squares = (rebuilt - windows).square().mean()
         return squares + self.contrast_weight * contrast + self.spectrum_weight * off
@@ -199,7 +205,7 @@ class _Network(nn.Module):
 
     def forward(self, windows: Batch) -> tuple[Batch, Spectrum, Float[Tensor, ""]]:
         """The window rebuilt, its spectrum rebuilt, and the contrast."""
-        scaled, mean, std = _by_window(windows)
+        scaled, mean, spread = by_window(windows)
         bands = torch.fft.fft(scaled).unfold(-1, self.band, self.stride).transpose(1, 2)
         given = torch.cat([bands.real, bands.imag], dim=-1).flatten(0, 1)
         mask, x = self.drawn(given), self.embed(given)
@@ -211,7 +217,7 @@ class _Network(nn.Module):
         spectrum = torch.complex(self.real(x), self.imaginary(x))
         rebuilt = torch.fft.ifft(spectrum)
         rows = self.to_rows(torch.cat([rebuilt.real, rebuilt.imag], dim=-1))
-        return rows * std + mean, spectrum, torch.stack(contrasts).mean()
+        return rows * spread + mean, spectrum, torch.stack(contrasts).mean()
 
     def drawn(self, given: Float[Tensor, "band sensor number"]) -> Mask:
         """1 where a sensor may attend to another, else 0; gradients are those of the probability σ(2s).
@@ -298,13 +304,6 @@ def _through(
 ) -> Float[Tensor, "band sensor head mapped"]:
     """A linear map for each head."""
     return (given @ maps.transpose(0, 1).flatten(1)).view(*given.shape[:2], len(maps), -1)
-
-
-def _by_window(windows: Batch) -> tuple[Batch, Tensor, Tensor]:
-    """Scaled by the mean and spread of each window, and these."""
-    mean = windows.mean(dim=-1, keepdim=True)
-    std = (windows.var(dim=-1, keepdim=True, correction=0) + 1e-5).sqrt()
-    return (windows - mean) / std, mean, std
 
 
 def _size(rows: Float[Tensor, "*any row"]) -> Float[Tensor, "*any"]:

@@ -19,6 +19,7 @@ from torch import nn
 from torch.optim.lr_scheduler import StepLR
 
 from graspad.bench.baselines.deep.method import Deep
+from graspad.bench.baselines.deep.scaling import by_window
 from graspad.bench.baselines.deep.train import Batch, Step
 from graspad.errors import InvalidSettingError
 
@@ -60,9 +61,8 @@ class _Network(nn.Module):
         self.weight, self.bias = (nn.Parameter(part.to(torch.complex64)) for part in (draw[:, :-1], draw[:, -1:]))
 
     def forward(self, windows: Batch) -> Batch:
-        kept = windows[..., :: self.every]
-        mean, std = kept.mean(dim=-1, keepdim=True), (kept.var(dim=-1, keepdim=True) + 1e-5).sqrt()
-        low = torch.fft.rfft((kept - mean) / std)[..., : self.frequencies].transpose(0, 1)
+        kept, mean, spread = by_window(windows[..., :: self.every], correction=1)
+        low = torch.fft.rfft(kept)[..., : self.frequencies].transpose(0, 1)
         filled = torch.baddbmm(self.bias, low, self.weight).transpose(0, 1)
         # As many times longer, as many times more energy; frequencies above are zero.
-        return self.every * torch.fft.irfft(filled, n=windows.shape[-1]) * std + mean
+        return self.every * torch.fft.irfft(filled, n=windows.shape[-1]) * spread + mean

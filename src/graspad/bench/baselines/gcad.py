@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from graspad.bench.baselines.deep.method import Deep
 from graspad.bench.baselines.deep.place import Place
-from graspad.bench.baselines.deep.scaling import Scaler, by_training
+from graspad.bench.baselines.deep.scaling import OneEach, Scaler, by_training, by_window
 from graspad.bench.baselines.deep.train import Batch, Plan, Step, seeded
 from graspad.bench.method import RowScores, Values
 from graspad.core.windows import Windows
@@ -122,18 +122,18 @@ class _Network(nn.Module):
         self.head = nn.Linear(window, 1)
         self.gain, self.shift = nn.Parameter(torch.ones(sensors, 1)), nn.Parameter(torch.zeros(sensors, 1))
 
-    def forward(self, windows: Batch) -> Float[Tensor, "batch sensor 1"]:
-        x, mean, std = self._scaled(windows)
+    def forward(self, windows: Batch) -> OneEach:
+        x, mean, spread = self._scaled(windows)
         for block in self.blocks:
             x = block(x)
-        return self._rescaled(self.head(x), mean, std)
+        return self._rescaled(self.head(x), mean, spread)
 
-    def forecast_with_influence(self, windows: Batch) -> tuple[Float[Tensor, "batch sensor 1"], Influence]:
+    def forecast_with_influence(self, windows: Batch) -> tuple[OneEach, Influence]:
         """The forecast f, and the mean over rows of |∂f_j / ∂x_i| at (j, i), once trained.
 
         One pass back for all outputs: a pass for each would take the same products over the hidden layer many times.
         """
-        x, mean, std = self._scaled(windows)
+        x, mean, spread = self._scaled(windows)
         inputs = []
         for block in self.blocks:
             inputs.append(x)
@@ -143,16 +143,15 @@ class _Network(nn.Module):
         for block, given in zip(reversed(self.blocks), reversed(inputs), strict=True):
             gradients = cast(_Block, block).pulled_back(given, gradients)
         # What scaling does to a derivative: by row of the matrix for the output, by column for the input.
-        unit = std / self.gain.abs()
-        return self._rescaled(self.head(x), mean, std), gradients.abs().mean(dim=-1) * unit / unit.mT
+        unit = spread / self.gain.abs()
+        return self._rescaled(self.head(x), mean, spread), gradients.abs().mean(dim=-1) * unit / unit.mT
 
-    def _scaled(self, windows: Batch) -> tuple[Batch, Tensor, Tensor]:
-        mean = windows.mean(dim=-1, keepdim=True)
-        std = (windows.var(dim=-1, keepdim=True, correction=0) + 1e-5).sqrt()
-        return (windows - mean) / std * self.gain + self.shift, mean, std
+    def _scaled(self, windows: Batch) -> tuple[Batch, OneEach, OneEach]:
+        scaled, mean, spread = by_window(windows)
+        return scaled * self.gain + self.shift, mean, spread
 
-    def _rescaled(self, x: Tensor, mean: Tensor, std: Tensor) -> Tensor:
-        return (x - self.shift) / self.gain * std + mean
+    def _rescaled(self, x: OneEach, mean: OneEach, spread: OneEach) -> OneEach:
+        return (x - self.shift) / self.gain * spread + mean
 
 
 class _Block(nn.Module):
