@@ -16,7 +16,8 @@ from graspad.bench.method import Method, RowScores, Values
 from graspad.bench.methods import _DEEP, METHODS
 from graspad.errors import InputError
 
-DEEP = [f"{name}{mode}" for name in _DEEP for mode in ("", "-fixed")]
+MODES = ("", "-fixed")
+DEEP = [f"{name}{mode}" for name in _DEEP for mode in MODES]
 FIXED = [name for name in DEEP if name.endswith("-fixed")]
 # Rows to compare with; tests/bench/test_methods.py says what else they must do.
 SIMPLE = ["energy-smooth", "mahalanobis-smooth", "knn-window"]
@@ -30,6 +31,13 @@ SMALL: dict[str, dict[str, object]] = {
     "tranad": {"epochs": 8, "learning_rate": 3e-3},
     "anomaly-transformer": {"window": 16, "epochs": 4, "learning_rate": 1e-3, "width": 32, "layers": 2},
     "timesnet": {"window": 80, "epochs": 4, "learning_rate": 2e-2},
+    "fits": {"window": 48, "epochs": 20, "frequencies": 6},
+    "gdn": {"epochs": 10, "width": 16},
+    "gcad": {"window": 30, "epochs": 60, "blocks": 2, "hidden": 64, "learning_rate": 3e-3},
+    "catch": {
+        **{"window": 80, "epochs": 4, "learning_rate": 1e-2, "stride": 16},
+        **{"heads": 2, "head_width": 8, "band_width": 4},
+    },
 }
 
 FAULTS = ("spike", "shift", "correlation")
@@ -47,6 +55,10 @@ BLIND = {
     ("anomaly-transformer-fixed", "correlation"): "it is wide enough to rebuild each sensor from itself",
     ("timesnet", "spike"): "the score is put 39 rows early",
     ("timesnet", "correlation"): "the score is put 39 rows early",
+    ("fits", "spike"): "the score of the last row is put on the centre of its window",
+    **{(f"fits{mode}", "shift"): "each window has its own mean, and half of them lie in the shift" for mode in MODES},
+    **{(f"fits{mode}", "correlation"): "it looks at each sensor alone" for mode in MODES},
+    **{(f"gcad{mode}", "shift"): "each window has its own mean, and half of them lie in the shift" for mode in MODES},
 }
 # Methods that give many rows the same score: as published, the weight of most errors is 0 in float32.
 TIED = {"anomaly-transformer"}

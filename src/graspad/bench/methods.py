@@ -50,6 +50,10 @@ _DEEP = {
     "tranad": "tranad:TranAD",
     "anomaly-transformer": "anomaly_transformer:AnomalyTransformer",
     "timesnet": "timesnet:TimesNet",
+    "fits": "fits:FITS",
+    "gdn": "gdn:GDN",
+    "gcad": "gcad:GCAD",
+    "catch": "catch:CATCH",
 }
 
 METHODS: dict[str, Callable[[], Method]] = {
