@@ -13,7 +13,7 @@ from torch import Tensor
 from graspad.core.score import Shares
 
 # A sensor counts where it exceeds this quantile of its own normal range.
-_USUAL = 0.9
+_USUAL = 0.95
 # The shortest way, in logarithms, from the usual to the highest: a sensor that hardly varies in normal operation has
 # next to none, and would count without limit.
 _SHORTEST = 0.2
@@ -27,10 +27,11 @@ _SOFT = 0.1
 class Levels:
     """What each sensor's share reaches in normal windows that the field was not fitted on.
 
-    The level of a sensor is the mean over flow times of its share over its usual share there (`gain` = 1 over that and
-    over the number of flow times): none of them drowns the others. `usual` is the level that it seldom exceeds, `reach`
-    the logarithm of its highest level over that, and `middle` the logarithm of its median. `together` holds the median
-    of all log levels added up, and the way from there to their usual sum.
+    The level of a sensor is the mean of its shares over flow times, each divided by (1 / `gain`) the geometric mean of
+    its usual share there and at all of them: half-way from a plain sum, which late flow times rule, to one in which all
+    count alike. `usual` is the level that it seldom exceeds, `reach` the logarithm of its highest level over that, and
+    `middle` the logarithm of its median. `together` holds the median of all log levels added up, and the way from
+    there to their usual sum.
     """
 
     gain: Float[Tensor, "time sensor"]
@@ -42,7 +43,8 @@ class Levels:
     @classmethod
     def of(cls, shares: Float[Tensor, "window time sensor"]) -> Levels:
         """Measure the levels on the shares of held-out normal windows."""
-        gain = 1 / (_quantile(shares, _USUAL) * shares.shape[1])
+        usual_shares = _quantile(shares, _USUAL)
+        gain = 1 / ((usual_shares * usual_shares.mean(dim=0)).sqrt() * shares.shape[1])
         level = (shares * gain).sum(dim=1)
         usual = _quantile(level, _USUAL)
         reach = (level.amax(dim=0) / usual).log().clamp(min=_SHORTEST)
