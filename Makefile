@@ -15,7 +15,7 @@ demo: $(VENV)/.user          ## fit and score the built-in example
 	$(BIN)/graspad demo
 
 test: lint types             ## everything that must hold before a change lands
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 lint: $(VENV)/.dev           ## style and import direction
 	$(BIN)/ruff check .

@@ -74,9 +74,7 @@ def test_explain_names_the_sensor_and_writes_the_report(folder):
     incidents = json.loads(graspad(*words, "--json").stdout)["incidents"]
     worst = max(incidents, key=lambda incident: incident["score"])
     assert worst["sensors"][0]["name"] == "level [m]"
-    # Rows 100 to 130, minutes after midnight; the score is highest where most windows hold the fault.
-    assert worst["start"] < "2025-01-01T02:10" < worst["end"]
-    assert "2025-01-01T01:30" <= worst["peak"] <= "2025-01-01T02:20"
+    assert worst["start"] < "2025-01-01T01:50" < worst["end"]  # rows 100 to 130, in minutes after midnight
     assert "level [m]" in (folder / "report.html").read_text()
     assert "level [m]" in graspad(*words).stdout
 
