@@ -129,7 +129,7 @@ RECIPE = PAPER.override(
         logarithm=True,
         looks=(
             Look(length=0.4, weight=0.5),
-            Look(every=10, length=0.5, weight=0.5),
+            Look(every=10, length=0.5, weight=0.25),
         ),
     ),
 )

@@ -107,3 +107,15 @@ def test_rank_keeps_the_total_variance():
         field = Estimator(windows(rows), spectrum, Path.of(spectrum, 2.0), rank).all()
         totals.append(field.factor.square().sum().item() + SIZE * float(field.noise))
     assert totals == pytest.approx([totals[0]] * 3, rel=1e-5)
+
+
+def test_stations_hold_no_number_so_small_that_it_slows_the_processor():
+    """Rows that only know their neighbours: far from the diagonal the resolvent falls below any float32."""
+    rows, spectrum = 60, Spectrum.of(np.zeros((1, 1), dtype=bool))
+    walk = torch.linalg.cholesky(0.2 ** (torch.arange(rows)[:, None] - torch.arange(rows)).abs().double())
+    field = GaussianField(torch.zeros(1, rows), walk[None], 0.0, spectrum, Path.of(spectrum, 0.0))
+    at = field.path.at(torch.tensor(0.2, dtype=torch.float64))
+    matrix = field.station(at, "eta").matrix.abs()
+    assert field.resolvent(at).matrix.abs().min() < 1e-30
+    assert matrix[matrix > 0].min() > 1e-17
+    assert torch.equal(matrix, matrix.T)

@@ -1,0 +1,88 @@
+"""Several looks at the rows: each is a detector of its own on averaged rows, and a score is their weighted mean."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from graspad import GraspDetector
+from graspad.config import RECIPE, Look
+from graspad.data.gaps import Rows
+from graspad.data.windows import from_averaged
+
+
+def plant(rows: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    t = np.arange(rows)[:, None]
+    return np.sin(t / 9 + np.array([0, 0.3, 1, 2, 2.1])) + 0.1 * rng.standard_normal((rows, 5))
+
+
+def with_looks(*looks: Look, **changes):
+    return RECIPE.override(scoring=dict(RECIPE.scoring) | {"looks": looks}, **changes)
+
+
+@pytest.mark.parametrize("align", ["overlap", "causal"])
+def test_a_score_is_the_weighted_mean_of_detectors_on_averaged_rows(align):
+    normal, new = plant(1200, 0), plant(203, 1)
+    new[100:130, 2] += 1
+    both = GraspDetector(
+        with_looks(Look(every=4, length=0.5, weight=0.25), window=16), align=align, false_alarms=0.01
+    ).fit(normal)
+    first = GraspDetector(with_looks(window=16), align=align, false_alarms=0.01).fit(normal)
+    means = normal.reshape(-1, 4, 5).mean(axis=1)
+    slow = GraspDetector(with_looks(window=8), align=align, false_alarms=0.01, graph=both.model_.adjacency).fit(means)
+    by_mean = slow.decision_function(new[:200].reshape(-1, 4, 5).mean(axis=1))
+    by_row = np.full(203, np.nan)
+    for row in range(203):
+        mean = row // 4 if align == "overlap" else (row + 1) // 4 - 1
+        by_row[row] = by_mean[min(mean, 49)] if mean >= 0 else np.nan
+    fine = first.decision_function(new)
+    expected = np.where(np.isnan(by_row), fine, (fine + 0.25 * by_row) / 1.25)
+    np.testing.assert_allclose(both.decision_function(new), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_a_look_is_left_out_where_the_rows_are_too_few():
+    looks = (Look(length=0.5), Look(every=10, length=0.5), Look(every=50))
+    detector = GraspDetector(with_looks(*looks, window=10), false_alarms=0.02).fit(plant(300, 0))
+    assert [view.lens.every for view in detector.model_.views] == [1, 1, 10]
+    few = detector.decision_function(plant(30, 1))  # three means: no window of five
+    assert np.isfinite(few).all()
+
+
+def test_slow_and_brief_faults_are_told_apart_by_the_looks():
+    detector = GraspDetector(with_looks(Look(length=0.4), Look(every=10, length=0.5), window=20)).fit(plant(3000, 0))
+    brief, slow = plant(900, 1), plant(900, 1)
+    brief[500, 1] += 1.5
+    slow[400:650, 1] += 0.15
+    heights = []
+    for data in (brief, slow):
+        rows = detector.model_.rows(data)
+        by_view = [view.to_rows(view.score(rows), 900, "overlap")[480:600] for view in detector.model_.views]
+        heights.append([scores.max() for scores in by_view])
+    (_, short, long), (_, short_slow, long_slow) = heights
+    assert short > long
+    assert long_slow > short_slow
+
+
+@given(arrays(np.float64, (23, 2), elements=st.floats(-10, 10)), st.integers(1, 6))
+def test_means_know_what_was_missing(values, every):
+    values[7, 0] = np.nan
+    rows = Rows.of(values, limit=0)
+    means = rows.averaged(every)
+    assert len(means.values) == len(values) // every
+    lost = 7 // every
+    expected = [index == lost for index in range(len(means.lost))]
+    assert means.lost.tolist() == expected
+    known = [index for index in range(len(means.lost)) if not means.lost[index]]
+    blocks = [values[index * every : (index + 1) * every].mean(axis=0) for index in known]
+    np.testing.assert_allclose(means.values[known], blocks, atol=1e-12)
+
+
+@given(st.integers(1, 7), st.integers(1, 60))
+def test_no_causal_row_knows_a_mean_that_is_not_complete(every, rows):
+    last_rows = (np.arange(rows // every) + 1) * every - 1.0
+    if len(last_rows):
+        placed = from_averaged(last_rows, every, rows, "causal")
+        assert (np.isnan(placed) | (placed <= np.arange(rows))).all()
+        assert np.isnan(placed).sum() == every - 1
