@@ -17,9 +17,7 @@ _USUAL = 0.95
 # The shortest way, in logarithms, from the usual to the highest: a sensor that hardly varies in normal operation has
 # next to none, and would count without limit.
 _SHORTEST = 0.2
-# What all sensors together count, beside what each counts alone …
-_TOGETHER = 2.0
-# … and how softly that begins: without, all rows that stay below every level would tie.
+# How softly the part of all sensors together begins: without, all rows that stay below every level would tie.
 _SOFT = 0.1
 
 
@@ -55,7 +53,7 @@ class Levels:
         return cls(gain, usual, reach, middle, torch.stack([centre, way]))
 
     def apply(self, shares: Shares) -> Shares:
-        """Σ_n log(max(z_n, 1)) / reach_n + 2 max(c, 0), z_n the level of sensor n in units of its usual one.
+        """Σ_n log(max(z_n, 1)) / reach_n + max(c, 0), z_n the level of sensor n in units of its usual one.
 
         A sensor adds 1 where it is as far out as it ever was in normal operation. c is the sum of all log levels,
         0 where that is at its median and 1 where it is at its usual height: many sensors that are a little high count
@@ -66,7 +64,7 @@ class Levels:
         alone = (level / self.usual).clamp(min=1).log() / self.reach
         height = level.log() - self.middle
         centre, way = self.together
-        together = _TOGETHER * _above_zero((height.sum(dim=1, keepdim=True) - centre) / way)
+        together = _above_zero((height.sum(dim=1, keepdim=True) - centre) / way)
         borne = _above_zero(height)
         by_sensor = alone + together * borne / borne.sum(dim=1, keepdim=True)
         return shares.scaled_to(parts * (by_sensor / level)[:, None])
