@@ -50,6 +50,14 @@ def test_a_look_is_left_out_where_the_rows_are_too_few():
     assert np.isfinite(few).all()
 
 
+def test_a_look_is_left_out_where_gaps_leave_it_no_window():
+    normal = plant(1000, 0)
+    for start in range(60, 1000, 60):
+        normal[start : start + 8] = np.nan
+    detector = GraspDetector(with_looks(Look(every=10), window=10), false_alarms=0.02).fit(normal)
+    assert [view.lens.every for view in detector.model_.views] == [1]
+
+
 def test_slow_and_brief_faults_are_told_apart_by_the_looks():
     detector = GraspDetector(with_looks(Look(length=0.4), Look(every=10, length=0.5), window=20)).fit(plant(3000, 0))
     brief, slow = plant(900, 1), plant(900, 1)

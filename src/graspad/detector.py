@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from contextlib import suppress
 from typing import Any, get_args
 
 import numpy as np
@@ -241,8 +242,13 @@ def _closed_forms(rows: Rows, spectrum: Spectrum, settings: Settings) -> list[tu
     lenses = [Lens(look.every, max(2, round(look.length * settings.window)), look.weight) for look in looks]
     first = _closed_form(rows, lenses[0], spectrum, settings)
     blocks = 1 / settings.training.validation_share
-    enough = [lens for lens in lenses[1:] if len(rows.values) // lens.every >= blocks * lens.window]
-    return [first, *(_closed_form(rows, lens, spectrum, settings) for lens in enough)]
+    further = []
+    for lens in lenses[1:]:
+        means = rows.averaged(lens.every)
+        if len(means.values) >= blocks * lens.window and means.whole_windows(lens.window).any():
+            with suppress(InputError):  # gaps may leave some windows, but too few
+                further.append(_closed_form(rows, lens, spectrum, settings))
+    return [first, *further]
 
 
 def _closed_form(
