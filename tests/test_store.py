@@ -33,8 +33,8 @@ LOOKS = Scoring(
 # One network with the plain score, and the closed form with calibrated shares and several looks.
 FOLDER = Path(__file__).parent / "golden"
 GOLDEN = {
-    FOLDER / "tsmixer-format-3.grasp": TINY.override(scoring=Scoring(sources=2, flow_times=3)),
-    FOLDER / "gaussian-format-3.grasp": TINY.override(velocity=Velocity(kind="gaussian"), scoring=LOOKS),
+    FOLDER / "tsmixer-format-4.grasp": TINY.override(scoring=Scoring(sources=2, flow_times=3)),
+    FOLDER / "gaussian-format-4.grasp": TINY.override(velocity=Velocity(kind="gaussian"), scoring=LOOKS),
 }
 
 
@@ -143,7 +143,7 @@ def test_a_graph_survives_so_that_a_second_fit_uses_it(graph, tmp_path):
 
 def test_the_file_is_plain_safetensors_with_a_manifest(detector, saved):
     manifest, tensors = contents(saved)
-    assert (manifest["format"], manifest["format_version"], manifest["sensors"]) == ("graspad-model", 3, SENSORS)
+    assert (manifest["format"], manifest["format_version"], manifest["sensors"]) == ("graspad-model", 4, SENSORS)
     assert manifest["settings"] == TINY.model_dump(mode="json")
     assert torch.equal(tensors["basis"], detector.model_.spectrum.basis)
     fields = {name.removeprefix("view0.field.") for name in tensors if name.startswith("view0.field.")}
@@ -247,16 +247,16 @@ def test_truncated_and_lengthened_files_are_refused(saved):
 
 def test_a_newer_format_is_refused_with_the_version_to_install(saved):
     manifest, tensors = contents(saved)
-    newer = {**manifest, "format_version": 4, "library_version": "7.1", "what": "we cannot know"}
+    newer = {**manifest, "format_version": 5, "library_version": "7.1", "what": "we cannot know"}
     rewrite(saved, newer, {**tensors, "more": torch.zeros(1)})
-    with pytest.raises(ModelFileError, match=r"has format 4, but graspad .* format 3\. Install graspad 7\.1 or newer"):
+    with pytest.raises(ModelFileError, match=r"has format 5, but graspad .* format 4\. Install graspad 7\.1 or newer"):
         GraspDetector.load(saved)
 
 
 def test_an_older_format_is_refused_with_what_to_do(saved):
     manifest, tensors = contents(saved)
-    rewrite(saved, {**manifest, "format_version": 2}, tensors)
-    with pytest.raises(ModelFileError, match=r"has format 2, but graspad .* format 3\. Fit the model again"):
+    rewrite(saved, {**manifest, "format_version": 3}, tensors)
+    with pytest.raises(ModelFileError, match=r"has format 3, but graspad .* format 4\. Fit the model again"):
         GraspDetector.load(saved)
 
 

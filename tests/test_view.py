@@ -94,3 +94,17 @@ def test_no_causal_row_knows_a_mean_that_is_not_complete(every, rows):
         placed = from_averaged(last_rows, every, rows, "causal")
         assert (np.isnan(placed) | (placed <= np.arange(rows))).all()
         assert np.isnan(placed).sum() == every - 1
+
+
+def test_a_row_has_a_score_as_soon_as_the_shortest_look_has_a_window():
+    settings = with_looks(Look(length=0.5), window=16, gap_limit=0)
+    detector = GraspDetector(settings, align="causal", false_alarms=0.01)
+    detector.fit(plant(600, 0))
+    new = plant(60, 1)
+    new[20:30] = np.nan  # the look of 8 rows is back before that of 16
+    out = detector.score(new)
+    known = [*range(7, 20), *range(37, 60)]
+    assert np.flatnonzero(~np.isnan(out["score"])).tolist() == known
+    assert out["reason"].tolist() == [
+        "warm-up" if row < 7 else None if row in known else "gap" for row in range(len(out))
+    ]

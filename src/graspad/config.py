@@ -128,7 +128,7 @@ RECIPE = PAPER.override(
         calibrate=True,
         logarithm=True,
         looks=(
-            Look(length=0.4, weight=0.5),
+            Look(length=0.4),
             Look(every=10, length=0.5, weight=0.25),
         ),
     ),

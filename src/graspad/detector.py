@@ -325,7 +325,9 @@ def _whole_windows(rows: Rows, window: int, part: str) -> Windows:
 def _reasons(scores: Float[ndarray, " row"], rows: Rows, settings: Settings) -> ndarray:
     reasons = np.full(len(scores), None, dtype=object)
     reasons[rows.mostly_filled] = "filled"
-    reasons[np.isnan(scores)] = "gap"
+    unknown = np.isnan(scores)
+    reasons[unknown] = "gap"
     if settings.align == "causal":
-        reasons[: settings.window - 1] = "warm-up"
+        warm_up = slice(settings.window - 1)
+        reasons[warm_up][unknown[warm_up]] = "warm-up"
     return reasons

@@ -75,7 +75,7 @@ class Model:
 
 
 def together(views: Sequence[View], by_view: Sequence[Float[ndarray, "row *any"]]) -> Float[ndarray, "row *any"]:
-    """The weighted mean over the views that know a row; NaN where the first one does not.
+    """The weighted mean over the views that know a row; NaN where none does.
 
     Views of longer windows need more rows before they can say anything: until then the others stand for them.
     """
@@ -86,5 +86,5 @@ def together(views: Sequence[View], by_view: Sequence[Float[ndarray, "row *any"]
         known = ~np.isnan(values)
         total[known] += view.lens.weight * values[known]
         weight[known] += view.lens.weight
-    total[np.isnan(by_view[0])] = np.nan
-    return total / np.maximum(weight, np.finfo(float).tiny)
+    with np.errstate(invalid="ignore"):
+        return total / weight

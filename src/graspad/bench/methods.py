@@ -68,6 +68,7 @@ METHODS: dict[str, Callable[[], Method]] = {
     "grasp-tsmixer": partial(Grasp, _network("tsmixer")),
     "grasp-gnn": partial(Grasp, _network("gnn")),
     "grasp-transformer": partial(Grasp, _network("transformer")),
+    "grasp-hybrid": partial(Grasp, _network("hybrid-tsmixer")),
     **{f"grasp-tau-{tau:g}": partial(Grasp, RECIPE.override(tau=tau)) for tau in (0, 0.25, 0.5, 1, 2, 4, 8)},
     **{f"grasp-times-{n}": partial(Grasp, _recipe(flow_times=n)) for n in (1, 2, 3, 5, 10, 20, 50)},
     # The closed form takes the mean over all sources exactly; their number matters to a network.

@@ -27,6 +27,11 @@ BASELINES = {
 SYSTEMS = {**BASELINES, "grasp-paper": "GRASP", "grasp": "GRASP"}
 ABLATIONS = {"grasp": "GRASP", "grasp-mean": "GRASP-mean", "grasp-er": "GRASP-ER", "grasp-lin": "GRASP-lin"}
 NETWORKS = {"grasp-tsmixer": "TSMixer", "grasp-gnn": "GNN", "grasp-transformer": "Transformer"}
+# A network for what the closed form leaves over, which the paper does not have.
+HYBRIDS = {"grasp-hybrid": "closed form and TSMixer"}
+
+# The name of a deep baseline, without the defects of its published implementation.
+_FIXED = "-fixed"
 
 # What the sensitivity methods vary, in the paper's symbols.
 SWEEPS: dict[Sweep, str] = {"tau": "τ", "times": "|R_ad|", "sources": "|X_ad|"}
@@ -34,17 +39,18 @@ SWEEPS: dict[Sweep, str] = {"tau": "τ", "times": "|R_ad|", "sources": "|X_ad|"}
 # What no method may be praised for beating by a little: always in the table, measured or not.
 TRIVIAL = ("random", "constant", "hbos-smooth", "energy-smooth", "mahalanobis-smooth", "knn-window")
 
-_NAMES = {**SYSTEMS, **ABLATIONS, **NETWORKS, "grasp": "GRASP (recipe)", "grasp-paper": "GRASP (paper preset)"}
-_KNOWN = (*SYSTEMS, *ABLATIONS, *NETWORKS)
+_NAMES = SYSTEMS | ABLATIONS | NETWORKS | HYBRIDS | {"grasp": "GRASP (recipe)", "grasp-paper": "GRASP (paper preset)"}
+_KNOWN = (*SYSTEMS, *ABLATIONS, *NETWORKS, *HYBRIDS)
 
 
 def name(method: str) -> str:
     """What a method is called in a table; a method that is not known keeps its own name.
 
-    >>> name("anomaly-transformer"), name("grasp"), name("hbos-smooth")
-    ('A-Transformer', 'GRASP (recipe)', 'hbos-smooth')
+    >>> name("anomaly-transformer"), name("usad-fixed"), name("grasp"), name("hbos-smooth")
+    ('A-Transformer', 'USAD (fixed)', 'GRASP (recipe)', 'hbos-smooth')
     """
-    return _NAMES.get(method, method)
+    published = method.removesuffix(_FIXED)
+    return f"{BASELINES[published]} (fixed)" if _is_fixed(method) else _NAMES.get(method, method)
 
 
 def swept(method: str) -> tuple[Sweep, float] | None:
@@ -59,17 +65,19 @@ def swept(method: str) -> tuple[Sweep, float] | None:
 
 def is_variant(method: str) -> bool:
     """Whether a method belongs in a table of its own (ablation, architecture, sensitivity), not in the main table."""
-    return method != "grasp" and (method in ABLATIONS or method in NETWORKS or swept(method) is not None)
+    return method != "grasp" and (method in {**ABLATIONS, **NETWORKS, **HYBRIDS} or swept(method) is not None)
 
 
 def ordered(methods: Iterable[str]) -> list[str]:
     """Each method once: the paper's order, then our recipe, its variants, others as they come, trivial ones last.
 
-    >>> ordered(["random", "mine:Own", "grasp", "grasp-tau-2", "grasp-tau-0.5", "catch", "hbos", "grasp"])
-    ['hbos', 'catch', 'grasp', 'grasp-tau-0.5', 'grasp-tau-2', 'mine:Own', 'random']
+    >>> ordered(["random", "mine:Own", "grasp", "grasp-tau-2", "grasp-tau-0.5", "usad-fixed", "usad", "hbos", "grasp"])
+    ['hbos', 'usad', 'usad-fixed', 'grasp', 'grasp-tau-0.5', 'grasp-tau-2', 'mine:Own', 'random']
     """
 
     def place(method: str) -> tuple[int, str, float]:
+        if _is_fixed(method):
+            return 0, "", _KNOWN.index(method.removesuffix(_FIXED)) + 0.5
         if method in _KNOWN:
             return 0, "", float(_KNOWN.index(method))
         if method in TRIVIAL:
@@ -78,3 +86,7 @@ def ordered(methods: Iterable[str]) -> list[str]:
         return (1, *quantity) if quantity else (2, "", 0.0)
 
     return sorted(dict.fromkeys(methods), key=place)
+
+
+def _is_fixed(method: str) -> bool:
+    return method.endswith(_FIXED) and method.removesuffix(_FIXED) in BASELINES

@@ -22,7 +22,18 @@ from graspad.bench.blocks import NOTHING, Block, blocks, notes, paper_notes
 from graspad.bench.markup import Table, significant
 from graspad.bench.paper import METRICS
 from graspad.bench.results import Row, read
-from graspad.bench.roster import ABLATIONS, NETWORKS, SWEEPS, SYSTEMS, TRIVIAL, is_variant, name, ordered, swept
+from graspad.bench.roster import (
+    ABLATIONS,
+    HYBRIDS,
+    NETWORKS,
+    SWEEPS,
+    SYSTEMS,
+    TRIVIAL,
+    is_variant,
+    name,
+    ordered,
+    swept,
+)
 
 EXTRA = {
     "vus_pr": "VUS-PR",
@@ -54,7 +65,7 @@ def causal_table(rows: Sequence[Row]) -> Table:
 def architecture_table(rows: Sequence[Row]) -> Table:
     """The velocity networks."""
     said = [f"Our networks have the recipe's short training, the paper's 1500 epochs; {name('grasp')} has no network"]
-    methods = [*NETWORKS, "grasp"]
+    methods = [*NETWORKS, *HYBRIDS, "grasp"]
     return _beside_paper(rows, "Velocity networks beside the paper's", "architecture", NETWORKS, methods, said=said)
 
 
@@ -172,7 +183,7 @@ def _tables(rows: Sequence[Row]) -> list[Table]:
     if methods & NETWORKS.keys():
         made.append(architecture_table(rows))
     seen: list[dict[str, set[str]]] = [{}]
-    for method in ("grasp-paper", *NETWORKS):
+    for method in ("grasp-paper", *NETWORKS, *HYBRIDS):
         sample = _sample(rows, method)
         whole = {data_set: series_of(row for row in rows if row.set == data_set) for data_set in sample}
         if sample not in (whole, *seen):

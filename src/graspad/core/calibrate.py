@@ -15,10 +15,10 @@ from graspad.core.score import Shares
 # A sensor counts where it exceeds this quantile of its own normal range.
 _USUAL = 0.95
 # The shortest way, in logarithms, from the usual to the highest: a sensor that hardly varies in normal operation has
-# next to none, and would count without limit.
-_SHORTEST = 0.2
-# How softly the part of all sensors together begins: without, all rows that stay below every level would tie.
-_SOFT = 0.1
+# next to none, and would count without limit. The same for ξ, from its median to the usual.
+_SHORTEST, _SHORTEST_PLAIN = 0.2, 0.05
+# What ξ counts at its usual height, and how softly that begins: without, all rows below every level would tie.
+_PLAIN, _SOFT = 1.75, 0.1
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,14 @@ class Levels:
 
     The level of a sensor is the mean of its shares over flow times, each divided by (1 / `gain`) the geometric mean of
     its usual share there and at all of them: half-way from a plain sum, which late flow times rule, to one in which all
-    count alike. `usual` is the level that it seldom exceeds, `reach` the logarithm of its highest level over that, and
-    `middle` the logarithm of its median. `together` holds the median of all log levels added up, and the way from
-    there to their usual sum.
+    count alike. `usual` is the level that it seldom exceeds, `reach` the logarithm of its highest level over that.
+    `plain` holds the median of log ξ, the shares added up as they are, and the way from there to its usual height.
     """
 
     gain: Float[Tensor, "time sensor"]
     usual: Float[Tensor, " sensor"]
     reach: Float[Tensor, " sensor"]
-    middle: Float[Tensor, " sensor"]
-    together: Float[Tensor, " 2"]
+    plain: Float[Tensor, " 2"]
 
     @classmethod
     def of(cls, shares: Float[Tensor, "window time sensor"]) -> Levels:
@@ -46,28 +44,24 @@ class Levels:
         level = (shares * gain).sum(dim=1)
         usual = _quantile(level, _USUAL)
         reach = (level.amax(dim=0) / usual).log().clamp(min=_SHORTEST)
-        middle = _quantile(level, 0.5).log()
-        all_sensors = (level.log() - middle).sum(dim=1)
-        centre = _quantile(all_sensors, 0.5)
-        way = (_quantile(all_sensors, _USUAL) - centre).clamp(min=_SHORTEST)
-        return cls(gain, usual, reach, middle, torch.stack([centre, way]))
+        log_score = shares.sum(dim=(1, 2)).log()
+        middle = _quantile(log_score, 0.5)
+        way = (_quantile(log_score, _USUAL) - middle).clamp(min=_SHORTEST_PLAIN)
+        return cls(gain, usual, reach, torch.stack([middle, way]))
 
     def apply(self, shares: Shares) -> Shares:
-        """Σ_n log(max(z_n, 1)) / reach_n + max(c, 0), z_n the level of sensor n in units of its usual one.
+        """Σ_n log(max(z_n, 1)) / reach_n + 1.75 max(p, 0), z_n the level of sensor n in units of its usual one.
 
-        A sensor adds 1 where it is as far out as it ever was in normal operation. c is the sum of all log levels,
-        0 where that is at its median and 1 where it is at its usual height: many sensors that are a little high count
-        too. Its part is divided among the sensors by how high they are. max(·, 0) begins softly.
+        A sensor adds 1 where it is as far out as it ever was in normal operation. p is log ξ, 0 at its median and 1 at
+        its usual height: many sensors that are a little high count too. It is divided as ξ is. max(p, 0) begins softly.
         """
         parts = shares.by_sensor * self.gain
         level = parts.sum(dim=1)
         alone = (level / self.usual).clamp(min=1).log() / self.reach
-        height = level.log() - self.middle
-        centre, way = self.together
-        together = _above_zero((height.sum(dim=1, keepdim=True) - centre) / way)
-        borne = _above_zero(height)
-        by_sensor = alone + together * borne / borne.sum(dim=1, keepdim=True)
-        return shares.scaled_to(parts * (by_sensor / level)[:, None])
+        middle, way = self.plain
+        plain = _PLAIN * _above_zero((shares.score.log() - middle) / way)
+        divided = shares.by_sensor * (plain / shares.score)[:, None, None]
+        return shares.scaled_to(parts * (alone / level)[:, None] + divided)
 
 
 def by_others(parts: Sequence[Float[Tensor, "_ time sensor"]]) -> list[Shares]:

@@ -23,15 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.optim.lr_scheduler import StepLR
 
 from graspad.bench.baselines.deep.method import Deep
-from graspad.bench.baselines.deep.scaling import Scaler, to_unit_range
 from graspad.bench.baselines.deep.train import Batch, Step
 from graspad.bench.method import RowScores, Values
 
@@ -47,20 +45,18 @@ class OmniAnomaly(Deep["_Network"]):
     learning_rate: float = 2e-3
     beta: float = 0.01
 
+    sigmoid: ClassVar[bool] = True
+
     def score(self, test: Values) -> RowScores:
         """The published state depends on where a pass begins, and so here."""
         self._network.eval()
         return super().score(test)
 
-    def _scaler(self, train: Values) -> Scaler:
-        return to_unit_range(train) if self.fixed else super()._scaler(train)
-
     def _build(self, sensors: int) -> _Network:
         return _Network(sensors, as_published=not self.fixed)
 
     def _steps(self) -> Sequence[Step]:
-        optimizer = torch.optim.AdamW(self._network.parameters(), lr=self.learning_rate, weight_decay=1e-5)
-        return [Step(optimizer, self._loss, StepLR(optimizer, step_size=5, gamma=0.9))]
+        return [Step.decayed(self._network.parameters(), self._loss, self.learning_rate)]
 
     def _loss(self, windows: Batch, epoch: int) -> Float[Tensor, ""]:
         """|x − x̂|² + β KL(N(μ, σ²) ‖ N(0, 1)); the divergences are added up over a window, or, if fixed, averaged."""

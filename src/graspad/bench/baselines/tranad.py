@@ -19,17 +19,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.optim.lr_scheduler import StepLR
 
 from graspad.bench.baselines.deep.embedding import rates, sinusoids
 from graspad.bench.baselines.deep.method import Deep
-from graspad.bench.baselines.deep.scaling import Scaler, to_unit_range
 from graspad.bench.baselines.deep.train import Batch, Step
-from graspad.bench.method import Values
 
 Rows = Float[Tensor, "batch row width"]
 Last = Float[Tensor, "batch 1 sensor"]
@@ -44,15 +42,13 @@ class TranAD(Deep["_Network"]):
     learning_rate: float = 1e-3
     dropout: float = 0.1
 
-    def _scaler(self, train: Values) -> Scaler:
-        return to_unit_range(train) if self.fixed else super()._scaler(train)
+    sigmoid: ClassVar[bool] = True
 
     def _build(self, sensors: int) -> _Network:
         return _Network(sensors, self.window, self.dropout, as_published=not self.fixed)
 
     def _steps(self) -> Sequence[Step]:
-        optimizer = torch.optim.AdamW(self._network.parameters(), lr=self.learning_rate, weight_decay=1e-5)
-        return [Step(optimizer, self._loss, StepLR(optimizer, step_size=5, gamma=0.9))]
+        return [Step.decayed(self._network.parameters(), self._loss, self.learning_rate)]
 
     def _loss(self, windows: Batch, epoch: int) -> Float[Tensor, ""]:
         """|x − x̂₁|² / n + (1 − 1/n) |x − x̂₂|² in epoch n."""

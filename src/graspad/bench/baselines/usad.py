@@ -20,17 +20,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.optim.lr_scheduler import StepLR
 
 from graspad.bench.baselines.deep.method import Deep
 from graspad.bench.baselines.deep.place import Place
-from graspad.bench.baselines.deep.scaling import Scaler, to_unit_range
 from graspad.bench.baselines.deep.train import Batch, Loss, Plan, Step
-from graspad.bench.method import Values
 
 Flat = Float[Tensor, "batch value"]
 
@@ -45,6 +42,8 @@ class USAD(Deep["_Network"]):
     alpha: float = 0.1
     beta: float = 0.9
 
+    sigmoid: ClassVar[bool] = True
+
     @property
     def plan(self) -> Plan:
         """Early stopping as published; none if fixed."""
@@ -54,9 +53,6 @@ class USAD(Deep["_Network"]):
     def place(self) -> Place:
         """The score is of the window as a whole."""
         return "centre"
-
-    def _scaler(self, train: Values) -> Scaler:
-        return to_unit_range(train) if self.fixed else super()._scaler(train)
 
     def _build(self, sensors: int) -> _Network:
         return _Network(self.window * sensors)
@@ -69,8 +65,7 @@ class USAD(Deep["_Network"]):
 
     def _step(self, loss: Loss, *parts: nn.Module) -> Step:
         weights = [weight for part in parts for weight in part.parameters()]
-        optimizer = torch.optim.AdamW(weights, lr=self.learning_rate, weight_decay=1e-5)
-        return Step(optimizer, loss, StepLR(optimizer, step_size=5, gamma=0.9))
+        return Step.decayed(weights, loss, self.learning_rate)
 
     def _loss(self, windows: Batch, epoch: int) -> Float[Tensor, ""]:
         """(|x − AE1(x)|² + |x − AE2(x)|²) / n: what is left of the published sum of both losses."""

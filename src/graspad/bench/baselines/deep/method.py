@@ -14,7 +14,7 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from graspad.bench.baselines.deep.place import Place, on_rows
-from graspad.bench.baselines.deep.scaling import Scaler, by_itself, by_training
+from graspad.bench.baselines.deep.scaling import Scaler, by_itself, by_training, to_unit_range
 from graspad.bench.baselines.deep.train import Batch, Plan, Step, seeded, train_network
 from graspad.bench.method import Method, RowScores, Values
 from graspad.core.windows import Windows
@@ -42,6 +42,8 @@ class Deep(Method, Generic[Network]):
 
     # Rows after the window that the network forecasts; they come as the last rows of each batch.
     ahead: ClassVar[int] = 0
+    # Whether a sigmoid is the network's last layer, so that it cannot put out anything beyond [0, 1].
+    sigmoid: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         # torch imports the second one when the first optimiser is made, which would count as training time.
@@ -114,7 +116,9 @@ class Deep(Method, Generic[Network]):
 
     def _scaler(self, train: Values) -> Scaler:
         """As published, by the statistics of the rows at hand: of each part of the training rows, of the test rows."""
-        return by_training(train) if self.fixed else by_itself(train)
+        if not self.fixed:
+            return by_itself(train)
+        return to_unit_range(train) if self.sigmoid else by_training(train)
 
     def _split(self, train: Values) -> tuple[Windows, Windows | None]:
         """Windows to train on, and to watch: the last rows."""

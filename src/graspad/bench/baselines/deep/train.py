@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
+from torch.optim.lr_scheduler import LRScheduler, StepLR
 
 from graspad.core.windows import Windows
 
@@ -50,6 +50,12 @@ class Step:
     optimizer: Optimizer
     loss: Loss
     schedule: LRScheduler | None = None
+
+    @classmethod
+    def decayed(cls, weights: Iterable[nn.Parameter], loss: Loss, learning_rate: float) -> Step:
+        """mTSBench's usual optimiser: weights decay, and the learning rate falls by a tenth every fifth epoch."""
+        optimizer = torch.optim.AdamW(weights, lr=learning_rate, weight_decay=1e-5)
+        return cls(optimizer, loss, StepLR(optimizer, step_size=5, gamma=0.9))
 
     def __call__(self, windows: Batch, epoch: int) -> None:
         """Update the weights of this step's optimiser."""
