@@ -137,7 +137,7 @@ def test_paper_preset_holds_the_papers_numbers():
             r"The 'velocity\.kind' parameter must be 'gaussian', 'tsmixer', 'gnn', 'transformer', 'hyb",
         ),
         ({"false_alarms": 0}, r"The 'false_alarms' parameter must be a share of the rows in the range \(0, 1\)"),
-        ({"false_alarms": "often"}, "such as 0.01. Got 'often' instead"),
+        ({"false_alarms": "often"}, "such as '1/week' or '3/day'. Got 'often' instead"),
         ({"preset": "fast"}, r"The 'preset' parameter must be one of \['recipe', 'paper'\]"),
         ({"graph": "full"}, "The 'graph' parameter must be None, 'random', a matrix or pairs of sensor names"),
     ],

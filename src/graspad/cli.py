@@ -97,7 +97,12 @@ def check(
 def fit(
     normal: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the model.")],
-    false_alarms: Annotated[float, typer.Option(help="Share of normal rows that may raise an alarm.")] = 0.001,
+    false_alarms: Annotated[
+        str, typer.Option(help="Incidents that may come without cause, such as 1/week, or a share of normal rows.")
+    ] = "0.001",
+    interval: Annotated[
+        str | None, typer.Option(help="Time from row to row, such as 1min, where the file has no timestamps.")
+    ] = None,
     preset: Annotated[str, typer.Option(help="recipe (ours) or paper (the paper's budget: hours).")] = "recipe",
     field: Annotated[str | None, typer.Option(help="gaussian, tsmixer, gnn, transformer or hybrid-tsmixer, …")] = None,
     window: Annotated[int | None, typer.Option(help="Rows of a window.")] = None,
@@ -109,7 +114,7 @@ def fit(
 ) -> None:
     """Learn normal behaviour from a file and write a model.
 
-    Example: graspad fit normal.parquet -o pump7.grasp --false-alarms 0.0005
+    Example: graspad fit normal.parquet -o pump7.grasp --false-alarms 1/week
     """
     from graspad.data.table import Table
     from graspad.detector import GraspDetector
@@ -117,7 +122,14 @@ def fit(
     table = Table.of(normal, drop or ())
     began = time.perf_counter()
     detector = GraspDetector(
-        preset, false_alarms=false_alarms, field=field, window=window, tau=tau, align=align, seed=seed
+        preset,
+        false_alarms=_number(false_alarms),
+        interval=None if interval is None else _number(interval),
+        field=field,
+        window=window,
+        tau=tau,
+        align=align,
+        seed=seed,
     ).fit(table)
     seconds = time.perf_counter() - began
     detector.save(output)
@@ -127,7 +139,8 @@ def fit(
     facts = _model_facts(detector) | {"rows": len(table.values), "seconds": round(seconds, 2), "model": str(output)}
     text = (
         f"Learnt {facts['sensors']} sensors from {len(table.values):,} rows in {seconds:.1f} s: "
-        f"{facts['edges']} links, window {facts['window']}, threshold {facts['threshold']:.4g} → {output}"
+        f"{facts['edges']} links, window {facts['window']}, threshold {facts['threshold']:.4g} "
+        f"(false alarms: {detector.threshold_.allowed}) → {output}"
     )
     _tell(facts, text, as_json)
 
@@ -239,6 +252,14 @@ def version() -> None:
     Example: graspad version
     """
     typer.echo(graspad.__version__)
+
+
+def _number(text: str) -> float | str:
+    """What was typed, as a number if it is one."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _load(model: Path, new: Path, drop: list[str] | None) -> tuple[GraspDetector, Table]:

@@ -14,6 +14,7 @@ from numpy import ndarray
 from sklearn.base import BaseEstimator
 
 from graspad import store
+from graspad.alarms.rate import Allowed, seconds
 from graspad.alarms.threshold import Threshold
 from graspad.config import PRESETS, Align, Look, Settings
 from graspad.core import graph as graphs
@@ -42,7 +43,9 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     preset : "recipe" (our defaults), "paper" (the paper's budget: hours on two cores) or a `graspad.Settings`.
-    false_alarms : share of normal rows that may raise an alarm.
+    false_alarms : share of normal rows that may raise an alarm, such as 0.001, or how many incidents may come without
+        cause, such as "1/week" or "3/day".
+    interval : time from row to row, in seconds or such as "1min"; None takes it from the timestamps of the data.
     window, tau, align, field : replace that value of the preset. R, the rows of a window; τ, the weight of the graph
         in the path, 0 for the linear path; "overlap" (a row's score is the mean over the windows that cover it) or
         "causal" (the window that ends there, as in a stream); "gaussian" (the closed form), a network, "tsmixer",
@@ -67,7 +70,8 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         self,
         preset: str | Settings = "recipe",
         *,
-        false_alarms: float = 0.001,
+        false_alarms: float | str = 0.001,
+        interval: float | str | None = None,
         window: int | None = None,
         tau: float | None = None,
         align: str | None = None,
@@ -78,6 +82,7 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.preset = preset
         self.false_alarms = false_alarms
+        self.interval = interval
         self.window = window
         self.tau = tau
         self.align = align
@@ -95,6 +100,7 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         """
         settings = self._settings()
         table = Table.of(normal)
+        allowed = Allowed.wished(self.false_alarms, self._interval(table))
         cut = _check_rows(table, settings)
         known = slice(None if settings.velocity.kind == "gaussian" else cut)
         scale = Scale.of(table.values[known])
@@ -116,7 +122,7 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         normal_scores = together(
             views, [view.to_table(scores, len(normal.values), settings.align) for view, scores in fitted]
         )
-        self.threshold_ = Threshold.of(normal_scores, self.false_alarms)
+        self.threshold_ = Threshold.of(normal_scores, allowed, merge=settings.window)
         return self
 
     def _network(
@@ -216,12 +222,15 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         return self.threshold_.alarms(scores) & ~rows.mostly_filled
 
     def _settings(self) -> Settings:
-        _check_false_alarms(self.false_alarms)
         if not isinstance(self.preset, Settings) and self.preset not in PRESETS:
             raise InvalidSettingError.of("preset", f"be one of {list(PRESETS)} or a graspad.Settings", self.preset)
         preset = self.preset if isinstance(self.preset, Settings) else PRESETS[self.preset]
         velocity = None if self.field is None else dict(preset.velocity) | {"kind": self.field}
         return preset.override(window=self.window, tau=self.tau, align=self.align, velocity=velocity)
+
+    def _interval(self, table: Table) -> float | None:
+        """Seconds from row to row: as given, or the usual step of the timestamps, or not known."""
+        return table.interval if self.interval is None else seconds(self.interval)
 
     def _adjacency(
         self, scaled: Float[ndarray, "row sensor"], sensors: tuple[str, ...], settings: Settings
@@ -272,11 +281,6 @@ def _closed_form(
 
 # Beyond this, not even float64 can square and add up.
 _HUGE = 1e100
-
-
-def _check_false_alarms(rate: object) -> None:
-    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < 1:
-        raise InvalidSettingError.of("false_alarms", "be a share of the rows in the range (0, 1), such as 0.01", rate)
 
 
 def _check_rows(table: Table, settings: Settings) -> int:

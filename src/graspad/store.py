@@ -22,6 +22,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 import graspad
+from graspad.alarms.rate import Allowed
 from graspad.alarms.threshold import Threshold
 from graspad.config import Settings
 from graspad.core.calibrate import Levels
@@ -79,7 +80,8 @@ class _Manifest(BaseModel):
     sensors: tuple[str, ...]
     settings: Settings
     parameters: dict[str, Settings | bool | int | float | str | None]
-    false_alarms: float
+    allowed: Allowed
+    merge: Annotated[int, Constraint(ge=1)]
     training: TrainingReport | None
     lenses: Annotated[tuple[_Lens, ...], Constraint(min_length=1)]
 
@@ -94,7 +96,8 @@ def save(saved: Saved, path: FilePath) -> None:
         sensors=model.sensors,
         settings=model.settings,
         parameters=plain,
-        false_alarms=threshold.false_alarms,
+        allowed=threshold.allowed,
+        merge=threshold.merge,
         training=saved.report,
         lenses=tuple(
             _Lens(every=view.lens.every, window=view.lens.window, weight=view.lens.weight) for view in model.views
@@ -191,7 +194,7 @@ def _assemble(manifest: _Manifest, tensors: dict[str, Tensor], known_parameters:
     )
     scale = Scale(tensors["scale.mean"].numpy(), tensors["scale.std"].numpy())
     model = Model(manifest.settings, manifest.sensors, scale, adjacency, spectrum, views)
-    threshold = Threshold(tensors[_NORMAL].numpy(), manifest.false_alarms)
+    threshold = Threshold(tensors[_NORMAL].numpy(), manifest.allowed, manifest.merge)
     return Saved(model, threshold, manifest.training, {"graph": adjacency.copy()} | manifest.parameters)
 
 
@@ -279,6 +282,6 @@ def _check(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> Non
         wanted, got = ((tuple(each.shape), each.dtype) for each in (expected[name], tensor))
         if wanted != got:
             raise ValueError(f"the tensor {name!r} is {got}, but the settings ask for {wanted}")
-        # A normal score may be infinite where held-out data overflowed; nothing else may.
-        if (tensor.isnan() if name == _NORMAL else ~tensor.isfinite()).any():
+        # A normal score may be missing, or infinite where held-out data overflowed; nothing else may.
+        if tensor.isnan().all() if name == _NORMAL else not tensor.isfinite().all():
             raise ValueError(f"the tensor {name!r} holds NaN or infinite values")

@@ -34,7 +34,7 @@ def report_data(
         sensors=model.sensors,
         score=explanation.score,
         threshold=detector.threshold_.value,
-        false_alarms=f"{detector.false_alarms:.2%} of normal rows",
+        false_alarms=str(detector.threshold_.allowed),
         incidents=explanation.incidents,
         adjacency=model.adjacency,
         summary={

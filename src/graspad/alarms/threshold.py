@@ -4,52 +4,108 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
+from graspad.alarms.rate import Allowed, once_per
+from graspad.alarms.tail import Tail, incident_peaks
+
 
 @dataclass(frozen=True)
 class Threshold:
-    """Scores of normal rows that the field was not trained on, ascending, and the share of them that may alarm."""
+    """Scores of normal rows that the field was not trained on, in the order of time, and how many of them may alarm.
 
-    normal_scores: Float[ndarray, " normal"]
-    false_alarms: float
+    Rows without a score are NaN. Alarms less than `merge` rows apart are one incident.
+    """
+
+    normal_scores: Float[ndarray, " row"]
+    allowed: Allowed
+    merge: int
 
     @classmethod
-    def of(cls, normal_scores: Float[ndarray, " row"], false_alarms: float) -> Threshold:
+    def of(cls, normal_scores: Float[ndarray, " row"], allowed: Allowed, merge: int) -> Threshold:
         """Calibrate on held-out scores; warns when there are too few of them to show so low a rate."""
-        known = np.sort(normal_scores[~np.isnan(normal_scores)])
-        lowest = 1 / (len(known) + 1)
-        if false_alarms < lowest:
-            warnings.warn(
-                f"{len(known)} held-out rows cannot show a false-alarm rate of {false_alarms:g} per row: "
-                f"the highest of them is the threshold, which is good for about {lowest:.2g}. "
-                "Fit on more normal rows for a lower rate.",
-                stacklevel=3,
-            )
-        return cls(known, false_alarms)
+        threshold = cls(normal_scores, allowed, merge)
+        if allowed.share < threshold.rarest:
+            count, interval = len(threshold._sorted), allowed.interval
+            if allowed.of == "rows":
+                told = (
+                    f"{count} held-out rows cannot show a false-alarm rate of {allowed.share:g} per row: "
+                    f"the highest of them is the threshold, which is good for about {threshold.rarest:.2g}."
+                )
+            else:
+                told = (
+                    f"{count} held-out rows cannot show false alarms as rare as {allowed}: the threshold is good for "
+                    f"about {once_per(1 / threshold.rarest, interval)}."
+                )
+            warnings.warn(f"{told} Fit on more normal rows for a lower rate.", stacklevel=3)
+        return threshold
 
     @property
-    def value(self) -> float:
-        """Scores above this are alarms.
+    def rarest(self) -> float:
+        """The lowest rate that the normal rows can show, as a share of rows or as incidents per row."""
+        count = len(self._sorted)
+        if self.allowed.of == "rows":
+            return 1 / (count + 1)
+        return self.tail.rarest if self.tail else 1 / count
 
-        >>> Threshold.of(np.arange(100.0), false_alarms=0.1).value
+    @cached_property
+    def value(self) -> float:
+        """Scores above this are alarms: the wished rate, or the lowest one that the normal rows can show.
+
+        >>> Threshold.of(np.arange(100.0), Allowed(0.1, "rows"), merge=1).value
         89.0
         """
-        return float(np.quantile(self.normal_scores, 1 - self.false_alarms, method="inverted_cdf"))
+        if self.allowed.of == "rows":
+            return float(np.quantile(self._sorted, 1 - self.allowed.share, method="inverted_cdf"))
+        share = max(self.allowed.share, self.rarest)
+        if self.tail and share < self.tail.rate:
+            return self.tail.score_at(share)
+        return self._lowest_with(share * len(self._sorted))
+
+    @cached_property
+    def tail(self) -> Tail | None:
+        """How often incidents of normal operation reach high scores; None if there are too few to tell."""
+        return Tail.of(self.normal_scores, self.merge)
+
+    def incidents_per_row(self, score: float) -> float:
+        """How many incidents of normal operation are expected to begin in each row that reach a score."""
+        if self.tail and score > self.tail.level:
+            return self.tail.per_row(score)
+        return (1 + len(incident_peaks(self.normal_scores, score, self.merge))) / len(self._sorted)
 
     def p_values(self, scores: Float[ndarray, " row"]) -> Float[ndarray, " row"]:
         """The share of normal rows that score at least as high, counting the row itself (conformal p-value).
 
-        >>> Threshold.of(np.array([1.0, 2.0, 3.0]), false_alarms=0.3).p_values(np.array([0.0, 2.5, 9.0, np.nan]))
+        >>> threshold = Threshold.of(np.array([2.0, 1.0, 3.0]), Allowed(0.3, "rows"), merge=1)
+        >>> threshold.p_values(np.array([0.0, 2.5, 9.0, np.nan]))
         array([1.  , 0.5 , 0.25,  nan])
         """
-        at_least = len(self.normal_scores) - np.searchsorted(self.normal_scores, scores, side="left")
-        return np.where(np.isnan(scores), np.nan, (1 + at_least) / (1 + len(self.normal_scores)))
+        at_least = len(self._sorted) - np.searchsorted(self._sorted, scores, side="left")
+        return np.where(np.isnan(scores), np.nan, (1 + at_least) / (1 + len(self._sorted)))
 
     def alarms(self, scores: Float[ndarray, " row"]) -> Bool[ndarray, " row"]:
         """Rows over the threshold; a row without a score raises no alarm."""
         with np.errstate(invalid="ignore"):
             return scores > self.value
+
+    @cached_property
+    def _sorted(self) -> Float[ndarray, " known"]:
+        return np.sort(self.normal_scores[~np.isnan(self.normal_scores)])
+
+    def _lowest_with(self, incidents: float) -> float:
+        """The lowest level over which the normal rows hold at most so many incidents, coming from above.
+
+        Further down incidents run into each other, so that their number falls again: they may fill a window each.
+        """
+        lowest = float(self._sorted[-1])
+        for share in np.geomspace(1 / len(self._sorted), 0.5, 200):
+            level = float(np.quantile(self._sorted, 1 - share, method="lower"))
+            peaks = incident_peaks(self.normal_scores, level, self.merge)
+            if len(peaks) > incidents or share * len(self._sorted) > incidents * self.merge:
+                break
+            lowest = level
+        return lowest

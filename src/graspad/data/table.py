@@ -94,6 +94,19 @@ class Table:
         if self.timestamps is not None:
             _check_clock(self.timestamps)
 
+    @property
+    def interval(self) -> float | None:
+        """Seconds from row to row, as most rows have it; None where there are no date-times to tell.
+
+        >>> stamps = np.array(["2026-01-01T00:00", "2026-01-01T00:05", "2026-01-01T00:10"], dtype="datetime64[s]")
+        >>> Table(np.zeros((3, 1)), ("a",), stamps, None, None).interval
+        300.0
+        """
+        if self.timestamps is None or self.timestamps.dtype.kind != "M" or len(self.timestamps) < 2:
+            return None
+        step = float(np.median(np.diff(self.timestamps)) / np.timedelta64(1, "ns")) / 1e9
+        return step if step > 0 else None
+
     def give_back(self, columns: Mapping[str, ndarray]) -> Any:
         """The columns as a table like the one that came in; for a numpy array, as a structured array."""
         if self.native is None:
