@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from graspad import GraspDetector
 from graspad.config import RECIPE, Look
 from graspad.data.gaps import Rows
-from graspad.data.windows import from_averaged
+from graspad.data.windows import from_averaged, thinned
 
 
 def plant(rows: int, seed: int) -> np.ndarray:
@@ -66,7 +66,7 @@ def test_slow_and_brief_faults_are_told_apart_by_the_looks():
     heights = []
     for data in (brief, slow):
         rows = detector.model_.rows(data)
-        by_view = [view.to_rows(view.score(rows), 900, "overlap")[480:600] for view in detector.model_.views]
+        by_view = [view.to_rows(view.score(rows, "overlap"), 900, "overlap")[480:600] for view in detector.model_.views]
         heights.append([scores.max() for scores in by_view])
     (_, short, long), (_, short_slow, long_slow) = heights
     assert short > long
@@ -108,3 +108,35 @@ def test_a_row_has_a_score_as_soon_as_the_shortest_look_has_a_window():
     assert out["reason"].tolist() == [
         "warm-up" if row < 7 else None if row in known else "gap" for row in range(len(out))
     ]
+
+
+@pytest.mark.parametrize("stride", [1, 3, 100])
+def test_with_a_stride_a_score_is_the_mean_over_every_kth_window_of_each_stretch(stride):
+    settings = with_looks(window=8, gap_limit=0)
+    settings = settings.override(scoring=dict(settings.scoring) | {"stride": stride})
+    new = plant(70, 1)
+    new[[20, 40]] = np.nan
+    normal = plant(400, 0)
+    detector = GraspDetector(settings, false_alarms=0.01).fit(normal)
+    ending_at = GraspDetector(settings, false_alarms=0.01, align="causal").fit(normal).decision_function(new)
+    expected = np.full(70, np.nan)
+    for first, last in ((0, 12), (21, 32), (41, 62)):  # the windows of each stretch
+        chosen = [*range(first, last, min(stride, 8)), last]
+        for row in range(first, last + 8):
+            expected[row] = np.mean([ending_at[start + 7] for start in set(chosen) if start <= row < start + 8])
+    np.testing.assert_allclose(detector.decision_function(new), expected, rtol=1e-4, atol=1e-4)
+    explanation = detector.explain(new)
+    np.testing.assert_allclose(explanation.by_sensor.sum(axis=1), expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(explanation.by_band.sum(axis=1), expected, rtol=1e-4, atol=1e-4)
+
+
+@given(arrays(bool, st.integers(0, 60)), st.integers(1, 9), st.integers(0, 5))
+def test_thinned_windows_cover_the_same_rows(whole, every, more):
+    window = every + more
+    chosen = thinned(whole, every)
+    assert whole[chosen].all()
+    every_row, kept = (
+        {row for start in starts for row in range(start, start + window)}
+        for starts in (np.flatnonzero(whole).tolist(), chosen.tolist())
+    )
+    assert every_row == kept

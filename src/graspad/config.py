@@ -78,8 +78,8 @@ class Scoring(_Frozen):
 
     The closed form averages over all sources exactly and needs no number of them. `calibrate` measures each sensor's
     share against its own normal range before they are added. `logarithm` takes log(1 + ξ) of each window before the
-    windows that cover a row are averaged. `looks` are further looks at the rows, by closed forms of their own; a
-    network has none.
+    windows that cover a row are averaged. `stride` k takes only every k-th of them, where that is what a row's score is
+    (align "overlap"). `looks` are further looks at the rows, by closed forms of their own; a network has none.
     """
 
     sources: Positive = 5
@@ -87,6 +87,7 @@ class Scoring(_Frozen):
     weights: Literal["eta", "uniform"] = "eta"
     calibrate: bool = False
     logarithm: bool = False
+    stride: Positive = 1
     looks: tuple[Look, ...] = ()
 
 
@@ -127,6 +128,7 @@ RECIPE = PAPER.override(
         flow_times=3,
         calibrate=True,
         logarithm=True,
+        stride=5,  # neighbouring windows say nearly the same
         looks=(
             Look(length=0.4),
             Look(every=10, length=0.5, weight=0.25),

@@ -39,16 +39,18 @@ class Model:
     def score(self, rows: Rows, aligns: Sequence[Align], batch: int | None = None) -> list[Float[ndarray, " row"]]:
         """ξ of each row, once for each alignment; NaN where it has no full window."""
         views = self._seeing(rows)
-        by_view = [view.score(rows, batch) for view in views]
-        return [self._on_rows(views, by_view, rows, align) for align in aligns]
+        return [
+            self._on_rows(views, [view.score(rows, align, batch) for view in views], rows, align) for align in aligns
+        ]
 
     def explain(self, rows: Rows, batch: int | None = None, n_bands: int = 8) -> Explanation:
         """ξ of each row with its exact shares."""
         frequencies = self.spectrum.eigenvalues.numpy()
         band_of_mode = bands(self.spectrum.eigenvalues, n_bands)
         views = self._seeing(rows)
-        split = zip(*(view.explain(rows, band_of_mode, batch) for view in views), strict=True)
-        by_sensor, by_flow_time = (self._on_rows(views, part, rows, self.settings.align) for part in split)
+        align = self.settings.align
+        split = zip(*(view.explain(rows, align, band_of_mode, batch) for view in views), strict=True)
+        by_sensor, by_flow_time = (self._on_rows(views, part, rows, align) for part in split)
         modes = [frequencies[band_of_mode == band] for band in range(band_of_mode.max() + 1)]
         return Explanation(
             score=by_sensor.sum(axis=1),

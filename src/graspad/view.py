@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy import ndarray
 from torch import Tensor
 
@@ -21,9 +21,11 @@ from graspad.core.spectrum import Spectrum
 from graspad.crossfit import HeldOut
 from graspad.data.gaps import Rows
 from graspad.data.scale import Scale
-from graspad.data.windows import from_averaged, to_rows
+from graspad.data.windows import from_averaged, thinned, to_rows
 from graspad.velocity.field import Field
 from graspad.velocity.gaussian import GaussianField
+
+Starts = Int[Tensor, " chosen"]
 
 # Windows scored at once: enough for full speed, few enough to stay in the processor's cache.
 _BATCH, _EXACT_BATCH = 32, 1024
@@ -72,7 +74,10 @@ class View:
 
     def shares(self, seen: Rows) -> Float[Tensor, "window time sensor"]:
         """ξ of each window split by flow time and sensor, before any calibration."""
-        (shares,) = self._by_window(self._raw_shares(seen, None, None), seen, lambda part: [part.by_sensor])
+        starts = torch.arange(self._count(seen))
+        shape = (self.settings.scoring.flow_times, len(self.spectrum.eigenvalues))
+        parts = ([part.by_sensor] for part in self._raw_shares(seen, starts, None, None))
+        (shares,) = _gathered(parts, starts, len(starts), shape)
         return shares
 
     def calibrated(self, held_out: Sequence[HeldOut]) -> tuple[View, Float[ndarray, " seen"]]:
@@ -90,21 +95,25 @@ class View:
         by_part = torch.split(torch.cat(scores), [len(shares) for shares in whole])
         return view, self._normal_scores(held_out, by_part)
 
-    def score(self, rows: Rows, batch: int | None = None) -> Float[ndarray, " window"]:
-        """ξ of each window; NaN where it lies in a longer gap."""
+    def score(self, rows: Rows, align: Align, batch: int | None = None) -> Float[ndarray, " window"]:
+        """ξ of the windows that the rows need; NaN where one is not needed or lies in a longer gap."""
         seen = self.lens.rows(rows)
-        (score,) = self._by_window(self._shares(seen, None, batch), seen, lambda part: [part.score])
-        return self._whole(score, seen)
+        starts = self._needed(seen, align)
+        parts = ([part.score] for part in self._shares(seen, starts, None, batch))
+        (score,) = _gathered(parts, starts, self._count(seen), ())
+        return score.numpy().astype(np.float64)
 
     def explain(
-        self, rows: Rows, band_of_mode: ndarray, batch: int | None
+        self, rows: Rows, align: Align, band_of_mode: ndarray, batch: int | None
     ) -> tuple[Float[ndarray, "window sensor"], Float[ndarray, "window time band"]]:
-        """ξ of each window split by sensor, and by flow time and frequency band."""
+        """ξ of the same windows split by sensor, and by flow time and frequency band."""
         seen = self.lens.rows(rows)
-        parts = self._shares(seen, torch.from_numpy(band_of_mode), batch)
-        shares = self._by_window(parts, seen, lambda part: [part.by_sensor.sum(dim=1), part.by_band])
-        by_sensor, by_flow_time = (self._whole(part, seen) for part in shares)
-        return by_sensor, by_flow_time
+        starts = self._needed(seen, align)
+        shares = self._shares(seen, starts, torch.from_numpy(band_of_mode), batch)
+        parts = ([part.by_sensor.sum(dim=1), part.by_band] for part in shares)
+        shapes = (len(band_of_mode),), (self.settings.scoring.flow_times, int(band_of_mode.max()) + 1)
+        by_sensor, by_flow_time = _gathered(parts, starts, self._count(seen), *shapes)
+        return by_sensor.numpy().astype(np.float64), by_flow_time.numpy().astype(np.float64)
 
     def to_rows(self, by_window: Float[ndarray, "window *any"], rows: int, align: Align) -> Float[ndarray, "row *any"]:
         """Values of windows on the rows of the table; NaN where there is none."""
@@ -131,17 +140,29 @@ class View:
             by_row.append(placed)
         return np.concatenate(by_row)
 
-    def _shares(self, seen: Rows, band_of_mode: Tensor | None, batch: int | None) -> Iterator[Shares]:
-        for shares in self._raw_shares(seen, band_of_mode, batch):
+    def _count(self, seen: Rows) -> int:
+        return len(seen.values) - self.lens.window + 1
+
+    def _needed(self, seen: Rows, align: Align) -> Starts:
+        """The whole windows that make up the scores of the rows."""
+        window, stride = self.lens.window, self.settings.scoring.stride if align == "overlap" else 1
+        return torch.from_numpy(thinned(seen.whole_windows(window), min(stride, window)))
+
+    def _shares(self, seen: Rows, starts: Starts, band_of_mode: Tensor | None, batch: int | None) -> Iterator[Shares]:
+        for shares in self._raw_shares(seen, starts, band_of_mode, batch):
             yield self._placed(shares if self.levels is None else self.levels.apply(shares))
 
-    def _raw_shares(self, seen: Rows, band_of_mode: Tensor | None, batch: int | None) -> Iterator[Shares]:
+    def _raw_shares(
+        self, seen: Rows, starts: Starts, band_of_mode: Tensor | None, batch: int | None
+    ) -> Iterator[Shares]:
+        if len(starts) == 0:
+            return iter(())
         values = torch.from_numpy(seen.values)
         filled = None if seen.filled is None else torch.from_numpy(seen.filled)
         grid, field = self.stations, self.field
         if isinstance(field, GaussianField):
-            return field.window_shares(values, grid, band_of_mode, filled, batch or _EXACT_BATCH)
-        return window_shares(field, values, grid, band_of_mode, filled, batch or _BATCH)
+            return field.window_shares(values, grid, band_of_mode, filled, batch or _EXACT_BATCH, starts)
+        return window_shares(field, values, grid, band_of_mode, filled, batch or _BATCH, starts)
 
     @cached_property
     def stations(self) -> list[Any]:
@@ -153,26 +174,20 @@ class View:
         assert self.sources is not None
         return stations(self.spectrum, path, self.sources, times, scoring.weights)
 
-    def _by_window(
-        self, parts: Iterator[Shares], seen: Rows, pick: Callable[[Shares], list[Any]]
-    ) -> list[Float[Tensor, "window *any"]]:
-        """What `pick` takes from each batch, for all windows.
 
-        Each batch is copied into one large array and let go. To keep thousands of small results among the large passing
-        ones would leave the memory full of holes.
-        """
-        count, start = len(seen.values) - self.lens.window + 1, 0
-        kept: list[Tensor] = []
-        with torch.inference_mode():
-            for shares in parts:
-                picked = pick(shares)
-                kept = kept or [torch.empty(count, *part.shape[1:]) for part in picked]
-                for whole, part in zip(kept, picked, strict=True):
-                    whole[start : start + len(part)] = part
-                start += len(picked[0])
-        return kept
+def _gathered(
+    parts: Iterator[list[Any]], starts: Starts, windows: int, *shapes: tuple[int, ...]
+) -> list[Float[Tensor, "window *any"]]:
+    """The parts of each batch in one large array, in the places of their windows; NaN elsewhere.
 
-    def _whole(self, values: Float[Tensor, "window *any"], seen: Rows) -> Float[ndarray, "window *any"]:
-        by_window = values.numpy().astype(np.float64)
-        by_window[~seen.whole_windows(self.lens.window)] = np.nan
-        return by_window
+    Each batch is copied and let go. To keep thousands of small results among the large passing ones would leave the
+    memory full of holes.
+    """
+    whole, done = [torch.full((windows, *shape), torch.nan) for shape in shapes], 0
+    with torch.inference_mode():
+        for batch in parts:
+            places = starts[done : done + len(batch[0])]
+            for array, part in zip(whole, batch, strict=True):
+                array[places] = part
+            done += len(places)
+    return whole

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from graspad.core.path import Path
@@ -104,16 +104,18 @@ def window_shares(
     bands: Int[Tensor, " mode"] | None = None,
     filled: Bool[Tensor, "row sensor"] | None = None,
     batch: int = 32,
+    starts: Int[Tensor, " chosen"] | None = None,
 ) -> Iterator[Shares]:
-    """Score every window of a table, `batch` windows at a time; splits by band only if `bands` is given.
+    """Score the windows of a table, or those with these `starts`; splits by band only if `bands` is given.
 
     Windows are strided views of the filtered rows: memory does not grow with the table. The weighted residual
     of a `filled` value counts as zero.
     """
     window = stations[0].source_states.shape[-1]
-    for start in range(0, len(rows) - window + 1, batch):
-        part = slice(start, start + batch + window - 1)
-        yield _shares(velocity, rows[part], stations, bands, None if filled is None else filled[part])
+    for chosen in torch.split(torch.arange(len(rows) - window + 1) if starts is None else starts, batch):
+        part = slice(int(chosen[0]), int(chosen[-1]) + window)
+        part_filled = None if filled is None else filled[part]
+        yield _shares(velocity, rows[part], stations, bands, part_filled, chosen - chosen[0])
 
 
 def _shares(
@@ -122,25 +124,29 @@ def _shares(
     stations: list[Station],
     bands: Int[Tensor, " mode"] | None,
     filled: Bool[Tensor, "row sensor"] | None,
+    starts: Int[Tensor, " window"],
 ) -> Shares:
     _, n_sensors, window = stations[0].source_states.shape
-    n_windows = len(rows) - window + 1
+    n_windows = len(starts)
     by_sensor = torch.zeros(n_windows, len(stations), n_sensors)
     by_band = None if bands is None else torch.zeros(n_windows, len(stations), int(bands.max()) + 1)
     for index, station in enumerate(stations):
-        data_states = _windows(rows @ station.data_to_state, window)
-        data_targets = _windows(rows @ station.data_to_target, window)
+        data_states = _windows(rows @ station.data_to_state, window, starts)
+        data_targets = _windows(rows @ station.data_to_target, window, starts)
         t = torch.full((n_windows,), station.t)
         for source_state, source_target in zip(station.source_states, station.source_targets, strict=True):
             residual = velocity(data_states + source_state, t) - data_targets - source_target
             weighted = station.weighted_filter @ residual
             if filled is not None:
-                weighted = weighted.masked_fill(filled.unfold(0, window, 1), 0.0)
+                weighted = weighted.masked_fill(_windows(filled, window, starts), 0.0)
             by_sensor[:, index] += weighted.square().sum(dim=-1)
             if by_band is not None and bands is not None:
                 by_band[:, index].index_add_(1, bands, (station.to_modes @ weighted).square().sum(dim=-1))
     return Shares(by_sensor, by_band)
 
 
-def _windows(rows: Float[Tensor, "row sensor"], window: int) -> Float[Tensor, "window sensor length"]:
-    return rows.unfold(0, window, 1)
+def _windows(
+    rows: Shaped[Tensor, "row sensor"], window: int, starts: Int[Tensor, " window"]
+) -> Shaped[Tensor, "window sensor length"]:
+    views = rows.unfold(0, window, 1)
+    return views if len(starts) == len(views) else views[starts]

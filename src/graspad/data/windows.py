@@ -6,7 +6,7 @@ Window w covers the rows w … w+R−1. A table of n rows has n−R+1 windows.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
 from graspad.config import Align
@@ -55,6 +55,18 @@ def from_averaged(
     mean = np.arange(rows) // every if align == "overlap" else np.arange(1, rows + 1) // every - 1
     padded = np.concatenate([np.full((1, *values.shape[1:]), np.nan), values])
     return padded[np.minimum(mean, len(values) - 1) + 1]
+
+
+def thinned(whole: Bool[ndarray, " window"], every: int) -> Int[ndarray, " chosen"]:
+    """Every k-th window of each stretch of whole ones, and its last: what they cover stays covered.
+
+    >>> thinned(np.array([1, 1, 1, 1, 1, 1, 0, 1, 1], dtype=bool), every=3)
+    array([0, 3, 5, 7, 8])
+    """
+    windows = np.flatnonzero(whole)
+    begins, ends = np.diff(windows, prepend=-2) > 1, np.diff(windows, append=len(whole) + 1) > 1
+    place = np.arange(len(windows)) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
+    return windows[(place % every == 0) | ends]
 
 
 def count_in_windows(flags: Bool[ndarray, " row"], window: int) -> Float[ndarray, " window"]:

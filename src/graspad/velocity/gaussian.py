@@ -104,20 +104,20 @@ class GaussianField(Field):
         bands: Int[Tensor, " mode"] | None = None,
         filled: Bool[Tensor, "row sensor"] | None = None,
         batch: int = 32,
+        starts: Int[Tensor, " chosen"] | None = None,
     ) -> Iterator[Shares]:
-        """The score of every window, exactly averaged over all sources, `batch` windows at a time.
+        """The score of all windows, or of those with these `starts`, exactly averaged over all sources.
 
         The weighted residual of a `filled` value counts as zero, as in the sampled score.
         """
         basis = self.spectrum.basis.to(torch.float32)
         mean = basis @ self.mean
         windows = rows.unfold(0, mean.shape[1], 1)
-        for start in range(0, len(windows), batch):
-            part = slice(start, start + batch)
+        for part in torch.split(torch.arange(len(windows)) if starts is None else starts, batch):
             hidden = None if filled is None else filled.unfold(0, mean.shape[1], 1)[part]
             # Into a tensor with rows innermost: a plain difference keeps the strides of the view, and every station
             # would copy it anew.
-            centred = torch.sub(windows[part], mean, out=rows.new_empty(windows[part].shape))
+            centred = torch.sub(windows[part], mean, out=rows.new_empty(len(part), *mean.shape))
             by_sensor = torch.empty(len(centred), len(stations), centred.shape[1])
             by_band = None if bands is None else torch.zeros(len(centred), len(stations), int(bands.max()) + 1)
             for index, station in enumerate(stations):
