@@ -28,7 +28,7 @@ import torch
 
 from graspad import GraspDetector
 from graspad.bench.datasets import LABEL, Series, find_series
-from graspad.config import RECIPE
+from graspad.config import RECIPE, Look
 from graspad.data.table import Table
 
 REPOSITORY = Path(__file__).parents[1]
@@ -78,8 +78,13 @@ class Case:
 
     @property
     def flops(self) -> float:
-        """Of scoring: a product with a matrix of (sensors · window)² for each window and flow time."""
-        return 2.0 * (self.sensors * self.window) ** 2 * self.flow_times * (self.rows - self.window + 1)
+        """Of scoring: a product with a matrix of (sensors · rows)² for each window of each look and flow time."""
+        total, scoring = 0.0, RECIPE.scoring
+        for look in (Look(), *scoring.looks):
+            window = round(look.length * self.window)
+            windows = (self.rows // look.every - window + 1) / scoring.stride
+            total += 2.0 * (self.sensors * window) ** 2 * self.flow_times * windows
+        return total
 
 
 # All of them at full rank, which ends at sensors · window = 4096.
