@@ -18,7 +18,7 @@ _ENOUGH = 30
 _FEWEST = 8
 # A tail that ends just above the highest peak is an artefact of few peaks, and its rates would be exceeded on average;
 # so is one without a variance.
-_SHAPES = (0.0, 0.5)
+_SHAPES = (-0.1, 0.5)
 # How many times rarer than once in all normal rows the tail may be asked about.
 _BEYOND = 4
 

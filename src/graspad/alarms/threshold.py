@@ -13,6 +13,9 @@ from numpy import ndarray
 from graspad.alarms.rate import Allowed, once_per
 from graspad.alarms.tail import Tail, incident_peaks
 
+# So many incidents among the normal rows can be counted; of fewer, the tail knows more.
+_COUNTED = 5
+
 
 @dataclass(frozen=True)
 class Threshold:
@@ -62,9 +65,8 @@ class Threshold:
         if self.allowed.of == "rows":
             return float(np.quantile(self._sorted, 1 - self.allowed.share, method="inverted_cdf"))
         share = max(self.allowed.share, self.rarest)
-        if self.tail and share < self.tail.rate:
-            return self.tail.score_at(share)
-        return self._lowest_with(share * len(self._sorted))
+        incidents = share * len(self._sorted)
+        return self.tail.score_at(share) if self.tail and incidents < _COUNTED else self._lowest_with(incidents)
 
     @cached_property
     def tail(self) -> Tail | None:
