@@ -140,7 +140,7 @@ def fit(
     text = (
         f"Learnt {facts['sensors']} sensors from {len(table.values):,} rows in {seconds:.1f} s: "
         f"{facts['edges']} links, window {facts['window']}, threshold {facts['threshold']:.4g} "
-        f"(false alarms: {detector.threshold_.allowed}) → {output}"
+        f"(false alarms: {detector.threshold_.granted}) → {output}"
     )
     _tell(facts, text, as_json)
 

@@ -34,7 +34,7 @@ def report_data(
         sensors=model.sensors,
         score=explanation.score,
         threshold=detector.threshold_.value,
-        false_alarms=str(detector.threshold_.allowed),
+        false_alarms=str(detector.threshold_.granted),
         incidents=explanation.incidents,
         adjacency=model.adjacency,
         summary={

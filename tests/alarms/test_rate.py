@@ -46,7 +46,8 @@ def test_an_interval_that_is_none_is_refused(interval):
 
 @given(st.floats(200, 1e9), st.floats(0.01, 86_400))
 def test_words_for_a_rate_mean_that_rate(rows, interval):
-    _, _, count, unit = once_per(rows, interval).split()
+    *number, unit = once_per(rows, interval).removeprefix("once per ").split()
+    count = number[0] if number else 1
     assert float(count) * seconds(f"1 {unit}") == pytest.approx(
         rows * interval, rel=0.06, abs=np.inf if rows < 2 else 0
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -55,6 +55,11 @@ class Threshold:
             return 1 / (count + 1)
         return self.tail.rarest if self.tail else 1 / count
 
+    @property
+    def granted(self) -> Allowed:
+        """What is allowed, or the nearest to it that the normal rows can show."""
+        return replace(self.allowed, share=max(self.allowed.share, self.rarest))
+
     @cached_property
     def value(self) -> float:
         """Scores above this are alarms: the wished rate, or the lowest one that the normal rows can show.
@@ -64,7 +69,7 @@ class Threshold:
         """
         if self.allowed.of == "rows":
             return float(np.quantile(self._sorted, 1 - self.allowed.share, method="inverted_cdf"))
-        share = max(self.allowed.share, self.rarest)
+        share = self.granted.share
         incidents = share * len(self._sorted)
         return self.tail.score_at(share) if self.tail and incidents < _COUNTED else self._lowest_with(incidents)
 
