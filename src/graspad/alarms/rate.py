@@ -90,9 +90,7 @@ def once_per(rows: float, interval: float | None) -> str:
         return f"once per {float(f'{rows:.2g}'):,.0f} rows"
     time = rows * interval
     # A little less than a unit is one, too.
-    name, unit = next(
-        (name, unit) for name, unit in reversed(_SECONDS.items()) if time > 0.95 * unit or name == "second"
-    )
+    name = next((name for name, unit in reversed(_SECONDS.items()) if time > 0.95 * unit), "second")
     count = float(f"{time / _SECONDS[name]:.2g}")
     return f"once per {name}" if 0.95 < count <= 1 else f"once per {count:g} {name}s"
 
