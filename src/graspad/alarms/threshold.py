@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
-from graspad.alarms.rate import Allowed, once_per
+from graspad.alarms.rate import Allowed
 from graspad.alarms.tail import Tail, incident_peaks
 
 # So many incidents among the normal rows can be counted; of fewer, the tail knows more.
@@ -33,7 +33,7 @@ class Threshold:
         """Calibrate on held-out scores; warns when there are too few of them to show so low a rate."""
         threshold = cls(normal_scores, allowed, merge)
         if allowed.share < threshold.rarest:
-            count, interval = len(threshold._sorted), allowed.interval
+            count = len(threshold._sorted)
             if allowed.of == "rows":
                 told = (
                     f"{count} held-out rows cannot show a false-alarm rate of {allowed.share:g} per row: "
@@ -42,7 +42,7 @@ class Threshold:
             else:
                 told = (
                     f"{count} held-out rows cannot show false alarms as rare as {allowed}: the threshold is good for "
-                    f"about {once_per(1 / threshold.rarest, interval)}."
+                    f"about {threshold.granted}."
                 )
             warnings.warn(f"{told} Fit on more normal rows for a lower rate.", stacklevel=3)
         return threshold
