@@ -21,7 +21,7 @@ class RowScores:
     """One score per test row, higher = more anomalous, NaN where there is none.
 
     `overlap` may look ahead, `causal` uses only rows up to its own. `alarms` come from a threshold that the method set
-    itself, without labels; None if it sets none.
+    itself, without labels; None leaves it to the benchmark (`calibration.alarms`).
     """
 
     overlap: Scores
@@ -64,6 +64,10 @@ class Method(ABC):
     @abstractmethod
     def score(self, test: Values) -> RowScores:
         """Score every test row; labels are never shown."""
+
+    def held_out(self, train: Values) -> Values | None:
+        """Once fitted: training rows in one piece that it did not learn from; None where it learnt from all."""
+        return None
 
 
 def config_hash(settings: dict[str, Any]) -> str:

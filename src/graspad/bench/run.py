@@ -9,10 +9,12 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from graspad.bench import calibration
 from graspad.bench.datasets import Series
 from graspad.bench.method import config_hash
 from graspad.bench.methods import build, chosen
@@ -148,7 +150,10 @@ def _end_with_parent(connection: Connection) -> None:
 
 
 def measure(unit: Unit) -> dict[str, Any]:
-    """Fit on the unit's training rows, score its test rows, compare with the labels. Times are of one thread."""
+    """Fit on the unit's training rows, score its test rows, compare with the labels.
+
+    Times are of one thread; to calibrate a method that sets no threshold itself does not count.
+    """
     from graspad.bench.metrics import evaluate, headline
 
     data, method = unit.series.load(), build(unit.method)
@@ -158,6 +163,10 @@ def measure(unit: Unit) -> dict[str, Any]:
         fitted = time.perf_counter()
         scores = method.score(data.test)
         scored = time.perf_counter()
+        alarms = scores.alarms
+        if alarms is None:
+            fresh = partial(build, unit.method)
+            alarms = calibration.alarms(scores.overlap, method, fresh, data.train, unit.seed)
     if len(scores.overlap) != len(data.labels) or len(scores.causal) != len(data.labels):
         raise ValueError(f"{unit.method} gave {len(scores.overlap)} scores for {len(data.labels)} rows")
     causal = dict(
@@ -168,7 +177,7 @@ def measure(unit: Unit) -> dict[str, Any]:
         "train_rows": len(data.train),
         "rows": len(data.test),
         "anomalous_rows": int(data.labels.sum()),
-        **asdict(evaluate(data.labels, scores.overlap, scores.alarms)),
+        **asdict(evaluate(data.labels, scores.overlap, alarms)),
         **causal,
         "fit_seconds": fitted - began,
         "score_seconds": scored - fitted,

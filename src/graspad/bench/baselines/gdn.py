@@ -88,11 +88,16 @@ class GDN(Deep["_Network"]):
         windows = self._windows(train, "training rows")
         count = len(windows)
         size = max(1, int(count * self.plan.held_out))
-        begin = torch.randint(count - size + 1, ())
+        begin = int(torch.randint(count - size + 1, ()))
         chosen = torch.arange(count)
         inside = (begin <= chosen) & (chosen < begin + size)
         self._held_out = windows.some(inside)
+        self._unseen = slice(begin + windows.length - 1, begin + size)  # rows of no other window
         return windows.some(~inside), self._held_out
+
+    def held_out(self, train: Values) -> Values | None:
+        """A piece at a random place."""
+        return train[self._unseen]
 
     def _build(self, sensors: int) -> _Network:
         return _Network(sensors, self.window, self.width, self.neighbours, self.dropout, itself=not self.fixed)

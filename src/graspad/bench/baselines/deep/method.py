@@ -88,6 +88,11 @@ class Deep(Method, Generic[Network]):
         with seeded(self._seed):
             return on_rows(self._each(windows), windows.length, self.place)
 
+    def held_out(self, train: Values) -> Values | None:
+        """The rows of early stopping."""
+        share = self.plan.held_out
+        return train[int(len(train) * (1 - share)) :] if share else None
+
     @abstractmethod
     def _build(self, sensors: int) -> Network:
         """The network, with fresh weights."""
@@ -122,12 +127,11 @@ class Deep(Method, Generic[Network]):
 
     def _split(self, train: Values) -> tuple[Windows, Windows | None]:
         """Windows to train on, and to watch: the last rows."""
-        share = self.plan.held_out
-        if not share:
+        share, rest = self.plan.held_out, self.held_out(train)
+        if rest is None:
             return self._windows(train, "training rows"), None
-        cut = int(len(train) * (1 - share))
         first, last = (f"rows that are the {part} of the training rows" for part in (f"first {1 - share:.0%}", "rest"))
-        return self._windows(train[:cut], first), self._windows(train[cut:], last)
+        return self._windows(train[: -len(rest)], first), self._windows(rest, last)
 
     def _windows(self, rows: Values, what: str) -> Windows:
         """Views of the scaled rows, no copies: 400,000 rows cost what the rows cost."""
