@@ -15,15 +15,15 @@ energies = arrays(np.float32, (12, 2, 3), elements=st.floats(0.125, 1024, width=
 def slow_score(held_out, window):
     """The calibrated score of one window, sensor by sensor, from the definitions."""
     n_times, n_sensors = window.shape
-    total = 0.0
+    ways = []
     for sensor in range(n_sensors):
         usual_share = [np.quantile(held_out[:, t, sensor], 0.95) for t in range(n_times)]
         usual_share = [np.sqrt(share * np.mean(usual_share)) for share in usual_share]
         normal = np.mean([held_out[:, t, sensor] / usual_share[t] for t in range(n_times)], axis=0)
         level = np.mean([window[t, sensor] / usual_share[t] for t in range(n_times)])
         usual = np.quantile(normal, 0.95)
-        total += max(np.log(level / usual), 0) / max(np.log(normal.max() / usual), 0.2)
-    return total + slow_plain(held_out, window)
+        ways.append(min(max(np.log(level / usual), 0) / max(np.log(normal.max() / usual), 0.2), 5))
+    return sum(ways) + 4 * max(max(ways) - 1, 0) + slow_plain(held_out, window)
 
 
 def slow_plain(held_out, window):
@@ -52,6 +52,21 @@ def test_a_sensor_as_far_out_as_ever_in_normal_operation_adds_one():
     assert excess[0] == pytest.approx(0, abs=1e-6)
     assert excess[1] > 1
     assert excess[2] > 2
+
+
+def test_one_sensor_far_beyond_its_normal_way_outweighs_many_at_its_end():
+    held_out = np.ones((100, 1, 10), dtype=np.float32)
+    held_out[95:] = 4.0
+
+    def beside_the_plain_part(*first, rest):
+        seen = np.full((1, 1, 10), rest, dtype=np.float32)
+        seen[0, 0, : len(first)] = first
+        score = Levels.of(torch.from_numpy(held_out)).apply(Shares(torch.from_numpy(seen), None)).score
+        return float(score) - slow_plain(held_out.astype(np.float64), seen[0].astype(np.float64))
+
+    assert beside_the_plain_part(rest=4.0) == pytest.approx(10, rel=1e-3)  # each at the end of its way
+    assert beside_the_plain_part(4.0**4, rest=1.0) > beside_the_plain_part(rest=4.0)
+    assert beside_the_plain_part(4.0**20, rest=1.0) == pytest.approx(5 + 4 * 4, rel=1e-2)  # no sensor without limit
 
 
 @given(st.lists(energies, min_size=2, max_size=4))

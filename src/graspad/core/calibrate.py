@@ -17,6 +17,9 @@ _USUAL = 0.95
 # The shortest way, in logarithms, from the usual to the highest: a sensor that hardly varies in normal operation has
 # next to none, and would count without limit. The same for ξ, from its median to the usual.
 _SHORTEST, _SHORTEST_PLAIN = 0.2, 0.05
+# A sensor counts at most so many times its normal way. The farthest one counts more, for what it is beyond that way:
+# one sensor further out than ever tells more than many that are as far out as they sometimes are.
+_MOST, _FARTHEST = 5.0, 4.0
 # What ξ counts at its usual height, and how softly that begins: without, all rows below every level would tie.
 _PLAIN, _SOFT = 1.75, 0.1
 
@@ -50,14 +53,17 @@ class Levels:
         return cls(gain, usual, reach, torch.stack([middle, way]))
 
     def apply(self, shares: Shares) -> Shares:
-        """Σ_n log(max(z_n, 1)) / reach_n + 1.75 max(p, 0), z_n the level of sensor n in units of its usual one.
+        """Σ_n a_n + 4 max(a_far − 1, 0) + 1.75 max(p, 0), a_n = log(max(z_n, 1)) / reach_n, at most 5.
 
-        A sensor adds 1 where it is as far out as it ever was in normal operation. p is log ξ, 0 at its median and 1 at
-        its usual height: many sensors that are a little high count too. It is divided as ξ is. max(p, 0) begins softly.
+        z_n is the level of sensor n in units of its usual one. a_n is 1 where a sensor is as far out as it ever was in
+        normal operation; the farthest one counts more for what is beyond. p is log ξ, 0 at its median and 1 at its
+        usual height: many sensors that are a little high count too. It is divided as ξ is. max(p, 0) begins softly.
         """
         parts = shares.by_sensor * self.gain
         level = parts.sum(dim=1)
-        alone = (level / self.usual).clamp(min=1).log() / self.reach
+        alone = ((level / self.usual).clamp(min=1).log() / self.reach).clamp(max=_MOST)
+        farthest, where = alone.max(dim=1, keepdim=True)
+        alone.scatter_add_(1, where, _FARTHEST * (farthest - 1).clamp(min=0))
         middle, way = self.plain
         plain = _PLAIN * _above_zero((shares.score.log() - middle) / way)
         divided = shares.by_sensor * (plain / shares.score)[:, None, None]
