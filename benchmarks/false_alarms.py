@@ -21,8 +21,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from graspad import GraspDetector, simulate
-from graspad.alarms.incidents import spans
 from graspad.alarms.rate import Allowed
+from graspad.alarms.spans import spans
 from graspad.alarms.threshold import Threshold
 from graspad.bench.datasets import find_series
 from graspad.config import Align
@@ -99,7 +99,7 @@ def tally(name: str, align: Align, fitted: Iterable[tuple[GraspDetector, list[np
         for count in counts:
             allowed = Allowed.wished(count.wish, MINUTE)
             with warnings.catch_warnings(record=True):
-                threshold = Threshold.of(known.normal_scores, allowed, known.merge)
+                threshold = Threshold(known.normal_scores, allowed, known.merge)
             rows = sum(int((~np.isnan(scores)).sum()) for scores in tables)
             count.weeks += rows * MINUTE / WEEK
             count.wished += rows * max(allowed.share, threshold.rarest)

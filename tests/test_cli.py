@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-COMMANDS = ["check", "fit", "score", "explain", "simulate", "demo", "version"]
+COMMANDS = ["check", "fit", "score", "explain", "recalibrate", "simulate", "demo", "version"]
 
 
 def graspad(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -77,6 +77,39 @@ def test_explain_names_the_sensor_and_writes_the_report(folder):
     assert worst["start"] < "2025-01-01T01:50" < worst["end"]  # rows 100 to 130, in minutes after midnight
     assert "level [m]" in (folder / "report.html").read_text()
     assert "level [m]" in graspad(*words).stdout
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "json"])
+def test_incidents_are_written_as_a_table(folder, kind):
+    file = folder / f"incidents.{kind}"
+    words = ("explain", folder / "model.grasp", folder / "new.parquet", "-o", file, "--at-least", 5)
+    told = json.loads(graspad(*words, "--json").stdout)["incidents"]
+    read = {"csv": pl.read_csv, "parquet": pl.read_parquet, "json": pl.read_json}[kind](file)
+    assert [str(name) for name in read["id"]] == [incident["id"] for incident in told]
+    assert told
+
+
+def test_maintenance_is_left_out(folder):
+    period = "2025-01-01T01:30/2025-01-01T02:20"
+    words = (folder / "model.grasp", folder / "new.parquet", "--maintenance", period)
+    assert graspad("score", *words, "-o", folder / "m.parquet").returncode == 0
+    assert (pl.read_parquet(folder / "m.parquet")["reason"] == "maintenance").sum() == 51
+    left = json.loads(graspad("explain", *words, "--json").stdout)["incidents"]
+    assert not any(incident["start"] < "2025-01-01T02:20" < incident["end"] for incident in left)
+    wrong = graspad("score", *words[:2], "-o", folder / "m.parquet", "--maintenance", "yesterday")
+    assert wrong.returncode == 2
+    assert "The period 'yesterday' cannot be read. Give two times" in wrong.stderr
+
+
+def test_recalibrate_writes_the_model_with_another_threshold(folder):
+    words = ("recalibrate", folder / "model.grasp", folder / "normal.csv", "-o", folder / "again.grasp")
+    done = graspad(*words)
+    assert done.returncode == 0, done.stderr
+    assert "Threshold" in done.stdout
+    assert json.loads(graspad(*words, "--json").stdout)["model"].endswith("again.grasp")
+    assert (
+        graspad("score", folder / "again.grasp", folder / "new.parquet", "-o", folder / "by_again.csv").returncode == 0
+    )
 
 
 def test_check_tells_and_fails_only_on_errors(folder):

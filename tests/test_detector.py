@@ -286,3 +286,59 @@ def test_default_fit_gives_no_warning_on_enough_rows():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         GraspDetector(QUICK, false_alarms=0.01).fit(plant(1000, 0))
+
+
+def test_rows_under_maintenance_are_left_out_with_all_windows_that_hold_one(detector):
+    faulty = plant(200, 1).set_index(pd.date_range("2025-01-01", periods=200, freq="min"))
+    faulty.iloc[100:121, 1] += 8
+    period = ("2025-01-01T01:40", "2025-01-01T02:00")  # rows 100 to 120
+    out = detector.score(faulty, maintenance=[period])
+    assert (out["reason"].iloc[100:121] == "maintenance").all()
+    assert out["score"].iloc[100:121].isna().all()
+    assert out["score"].iloc[:100].notna().all()
+    assert out["score"].iloc[121:].notna().all()
+    # What is left is scored as if the fault had never been.
+    rest = np.r_[detector.decision_function(plant(100, 1)), detector.decision_function(plant(200, 1)[121:])]
+    np.testing.assert_allclose(out["score"].dropna(), rest, rtol=1e-5)
+    told = detector.explain(faulty, ["2025-01-01T01:40/2025-01-01T02:00"])
+    assert not any(incident.start < 121 and incident.end > 100 for incident in told.incidents)
+
+
+@pytest.mark.parametrize("period", ["2025-01-01", ("b", "a"), (20, 10), "10/x", 3])
+def test_a_period_that_cannot_be_read_is_told(detector, period):
+    with pytest.raises(InputError, match="cannot be read"):
+        detector.score(plant(80, 1), maintenance=[period])
+
+
+def test_recalibration_moves_the_threshold_and_nothing_else():
+    detector = GraspDetector(QUICK, false_alarms=0.05).fit(plant(300, 0))
+    noisier = plant(400, 5) + 0.05 * np.random.default_rng(5).standard_normal((400, 3))
+    before, scores = detector.threshold_.value, detector.decision_function(plant(90, 1))
+    assert (detector.predict(noisier)).mean() > 0.2
+    assert detector.recalibrate(noisier) is detector
+    assert detector.threshold_.value > before
+    assert detector.predict(noisier).mean() <= 0.05
+    np.testing.assert_array_equal(detector.decision_function(plant(90, 1)), scores)
+    for align, known in detector.scores_by_alignment(noisier).items():
+        assert (detector.thresholds_[align].alarms(known)).mean() <= 0.05
+
+
+def test_too_few_rows_to_recalibrate_are_told_and_the_threshold_stays(detector):
+    before = detector.threshold_.value
+    with pytest.raises(InputError, match="15 of the 15 rows have a score, but 20 are needed"):
+        detector.recalibrate(plant(15, 1))
+    assert detector.threshold_.value == before
+
+
+def test_incidents_come_as_a_table_with_ids_that_stay(detector):
+    faulty = plant(200, 1).set_index(pd.date_range("2025-01-01", periods=200, freq="min"))
+    faulty.iloc[100:121, 1] += 8
+    whole, part = detector.explain(faulty), detector.explain(faulty.iloc[:150])
+    (worst,) = [incident for incident in whole.incidents if incident.start < 121 and incident.end > 100]
+    assert worst.id in {incident.id for incident in part.incidents}
+    assert worst.sensors[0][0] == "level"
+    table = whole.table()
+    assert table.num_rows == len(whole.incidents)
+    assert worst.id in table["id"].to_pylist()
+    assert any("level" in named for named in table["sensors"].to_pylist())
+    assert worst.expected

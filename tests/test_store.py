@@ -33,8 +33,8 @@ LOOKS = Scoring(
 # One network with the plain score, and the closed form with calibrated shares and several looks.
 FOLDER = Path(__file__).parent / "golden"
 GOLDEN = {
-    FOLDER / "tsmixer-format-4.grasp": TINY.override(scoring=Scoring(sources=2, flow_times=3)),
-    FOLDER / "gaussian-format-4.grasp": TINY.override(velocity=Velocity(kind="gaussian"), scoring=LOOKS),
+    FOLDER / "tsmixer-format-5.grasp": TINY.override(scoring=Scoring(sources=2, flow_times=3)),
+    FOLDER / "gaussian-format-5.grasp": TINY.override(velocity=Velocity(kind="gaussian"), scoring=LOOKS),
 }
 
 
@@ -143,7 +143,7 @@ def test_a_graph_survives_so_that_a_second_fit_uses_it(graph, tmp_path):
 
 def test_the_file_is_plain_safetensors_with_a_manifest(detector, saved):
     manifest, tensors = contents(saved)
-    assert (manifest["format"], manifest["format_version"], manifest["sensors"]) == ("graspad-model", 4, SENSORS)
+    assert (manifest["format"], manifest["format_version"], manifest["sensors"]) == ("graspad-model", 5, SENSORS)
     assert manifest["settings"] == TINY.model_dump(mode="json")
     assert torch.equal(tensors["basis"], detector.model_.spectrum.basis)
     fields = {name.removeprefix("view0.field.") for name in tensors if name.startswith("view0.field.")}
@@ -247,16 +247,16 @@ def test_truncated_and_lengthened_files_are_refused(saved):
 
 def test_a_newer_format_is_refused_with_the_version_to_install(saved):
     manifest, tensors = contents(saved)
-    newer = {**manifest, "format_version": 5, "library_version": "7.1", "what": "we cannot know"}
+    newer = {**manifest, "format_version": 6, "library_version": "7.1", "what": "we cannot know"}
     rewrite(saved, newer, {**tensors, "more": torch.zeros(1)})
-    with pytest.raises(ModelFileError, match=r"has format 5, but graspad .* format 4\. Install graspad 7\.1 or newer"):
+    with pytest.raises(ModelFileError, match=r"has format 6, but graspad .* format 5\. Install graspad 7\.1 or newer"):
         GraspDetector.load(saved)
 
 
 def test_an_older_format_is_refused_with_what_to_do(saved):
     manifest, tensors = contents(saved)
-    rewrite(saved, {**manifest, "format_version": 3}, tensors)
-    with pytest.raises(ModelFileError, match=r"has format 3, but graspad .* format 4\. Fit the model again"):
+    rewrite(saved, {**manifest, "format_version": 4}, tensors)
+    with pytest.raises(ModelFileError, match=r"has format 4, but graspad .* format 5\. Fit the model again"):
         GraspDetector.load(saved)
 
 
@@ -301,20 +301,20 @@ WEIGHT = "view0.field.project_out.weight"
     [
         (_drop("view0.sources"), r"the tensor 'view0\.sources' is missing"),
         (_drop("adjacency"), "the tensor 'adjacency' is missing"),
-        (_drop("threshold.normal_scores"), r"the tensor 'threshold\.normal_scores' is missing"),
+        (_drop("normal_scores.overlap"), r"the tensor 'normal_scores\.overlap' is missing"),
         (_drop(WEIGHT), rf"the tensor '{WEIGHT}' is missing"),
         (_put("view0.field.more", torch.zeros(2)), r"the tensor 'view0\.field\.more' is not expected"),
         (_put("view1.sources", torch.zeros(2)), r"the tensor 'view1\.sources' is not expected"),
         (_put("basis", torch.zeros(4, 3, dtype=torch.float64)), r"'basis' is \(\(4, 3\).* ask for \(\(4, 4\)"),
         (_put("view0.sources", torch.zeros(3, 4, 8)), r"the tensor 'view0\.sources' is"),
         (_put(WEIGHT, torch.zeros(4, 9)), rf"'{WEIGHT}' is \(\(4, 9\)"),
-        (_put("threshold.normal_scores", torch.zeros(2, 2, dtype=torch.float64)), "normal_scores' is"),
+        (_put("normal_scores.overlap", torch.zeros(2, 2, dtype=torch.float64)), "overlap' is"),
         (_cast(WEIGHT, torch.float64), rf"'{WEIGHT}' is .*float64.*float32"),
         (_cast("scale.mean", torch.float32), r"'scale\.mean' is .*float32.*float64"),
         (_cast("adjacency", torch.uint8), "'adjacency' is .*uint8.*bool"),
         (_first(WEIGHT, torch.nan), rf"'{WEIGHT}' holds NaN or infinite values"),
         (_first("scale.std", torch.inf), r"'scale\.std' holds NaN or infinite values"),
-        (_put("threshold.normal_scores", torch.full((9,), torch.nan, dtype=torch.float64)), "normal_scores' holds NaN"),
+        (_put("normal_scores.overlap", torch.full((9,), torch.nan, dtype=torch.float64)), "overlap' holds NaN"),
         (_say("settings", "windows", value=5), r"There is no 'settings\.windows' parameter"),
         (_say("lenses", value=[{"every": 1, "window": 9, "weight": 1.0}]), "the settings ask for"),
         (_say("lenses", value=[{"every": 0, "window": 8, "weight": 1.0}]), "every"),

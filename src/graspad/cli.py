@@ -41,6 +41,13 @@ errors = Console(stderr=True)
 Data = Annotated[Path, typer.Argument(help="CSV or Parquet file, one column per sensor.")]
 ModelFile = Annotated[Path, typer.Argument(help="Model that `graspad fit` wrote.")]
 Drop = Annotated[list[str] | None, typer.Option(help="Column that is no sensor, such as a label; may be repeated.")]
+Maintenance = Annotated[
+    list[str] | None,
+    typer.Option(help="Period to leave out, first/last time, such as 2026-01-05T10:00/2026-01-05T12:00; repeatable."),
+]
+AtLeast = Annotated[int, typer.Option(help="Alarms that make an incident; fewer are none.")]
+CoolDown = Annotated[int, typer.Option(help="Rows after an incident in which no other begins.")]
+Merge = Annotated[int | None, typer.Option(help="Alarms this many rows apart are one incident. Default: a window.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
@@ -150,6 +157,7 @@ def score(
     model: ModelFile,
     new: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="CSV or Parquet file for the scores.")],
+    maintenance: Maintenance = None,
     drop: Drop = None,
     as_json: AsJson = False,
 ) -> None:
@@ -163,14 +171,14 @@ def score(
 
     detector, table = _load(model, new, drop)
     began = time.perf_counter()
-    out = detector.score(table)
+    out = detector.score(table, maintenance or ())
     seconds = time.perf_counter() - began
     write_frame(out, output)
     alarms, reasons = np.asarray(out["alarm"]), np.asarray(out["reason"])
     facts = {
         "rows": len(table.values),
         "alarms": int(alarms.sum()),
-        "without_score": int(np.isin(reasons, ["gap", "warm-up"]).sum()),
+        "without_score": int(np.isin(reasons, ["gap", "warm-up", "maintenance"]).sum()),
         "seconds": round(seconds, 2),
         "output": str(output),
     }
@@ -186,32 +194,70 @@ def explain(
     model: ModelFile,
     new: Data,
     report: Annotated[Path | None, typer.Option(help="Also write an HTML report there.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Also write the incidents to a CSV, Parquet or JSON file.")
+    ] = None,
     top: Annotated[int, typer.Option(help="Sensors to name for each incident.")] = 3,
+    at_least: AtLeast = 1,
+    merge: Merge = None,
+    cool_down: CoolDown = 0,
+    maintenance: Maintenance = None,
     drop: Drop = None,
     as_json: AsJson = False,
 ) -> None:
     """List the incidents of a file with the sensors to blame, and draw them.
 
     Example: graspad explain pump7.grasp new.parquet --report report.html
+
+    graspad explain pump7.grasp new.parquet -o incidents.csv --at-least 3 --cool-down 60
     """
+    from graspad.alarms.incidents import Rules
+
     detector, table = _load(model, new, drop)
-    explanation = detector.explain(table)
+    explanation = detector.explain(table, maintenance or (), Rules(merge, at_least, cool_down))
+    records = [incident.record(top) for incident in explanation.incidents]
+    if output is not None:
+        _write_incidents(explanation, records, output, top)
     if report is not None:
         from graspad.report import write
         from graspad.summary import report_data
 
         write(report_data(detector, table, explanation, title=f"{new.name}: incidents", source=str(model)), report)
     if as_json:
-        _print_json({"incidents": _incidents(explanation, table, top)})
+        _print_json({"incidents": records})
         return
-    grid = Grid("start", "end", "rows", "peak score", "p-value", "sensors to blame", title=f"Incidents in {new.name}")
-    for item in _incidents(explanation, table, top):
+    grid = Grid("start", "end", "rows", "peak score", "expected", "sensors to blame", title=f"Incidents in {new.name}")
+    for item in records:
         named = "  ".join(f"{sensor['name']} {sensor['share']:.0%}" for sensor in item["sensors"])
-        columns = (item["start"], item["end"], item["rows"], f"{item['score']:.3g}", f"{item['p_value']:.2g}", named)
+        end = f"{item['end']}{' …' if item['ongoing'] else ''}"
+        columns = (item["start"], end, item["rows"], f"{item['score']:.3g}", item["expected"], named)
         grid.add_row(*(_plain(str(column)) for column in columns))
     console.print(grid if explanation.incidents else "Nothing over the threshold.", highlight=False)
     if report is not None:
         console.print(f"Report: {report}", highlight=False)
+
+
+@app.command()
+def recalibrate(
+    model: ModelFile,
+    normal: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the model; may be the same file.")],
+    drop: Drop = None,
+    as_json: AsJson = False,
+) -> None:
+    """Set the threshold anew by other normal rows, not those of the fit; what was learnt stays as it is.
+
+    Example: graspad recalibrate pump7.grasp last_month.parquet -o pump7.grasp
+    """
+    detector, table = _load(model, normal, drop)
+    before = detector.threshold_.value
+    detector.recalibrate(table).save(output)
+    facts = _model_facts(detector) | {"rows": len(table.values), "model": str(output)}
+    text = (
+        f"Threshold {before:.4g} → {facts['threshold']:.4g} by {len(table.values):,} normal rows "
+        f"(false alarms: {detector.threshold_.granted}) → {output}"
+    )
+    _tell(facts, text, as_json)
 
 
 @app.command()
@@ -284,24 +330,17 @@ def _model_facts(detector: GraspDetector) -> dict[str, Any]:
     }
 
 
-def _incidents(explanation: Explanation, table: Table, top: int) -> list[dict[str, Any]]:
-    """Incidents as plain data; times where the table has them, else row numbers."""
+def _write_incidents(explanation: Explanation, records: list[dict[str, Any]], output: Path, top: int) -> None:
+    from graspad.data.files import write_frame
+    from graspad.errors import InputError
 
-    def place(row: int) -> str | int:
-        return row if table.timestamps is None else str(table.timestamps[row])
-
-    return [
-        {
-            "start": place(incident.start),
-            "end": place(incident.end - 1),
-            "first_row": incident.start,
-            "rows": incident.end - incident.start,
-            "score": incident.score,
-            "p_value": incident.p_value,
-            "sensors": [{"name": name, "share": share} for name, share in incident.sensors[:top]],
-        }
-        for incident in explanation.incidents
-    ]
+    if output.suffix.casefold() != ".json":
+        write_frame(explanation.table(top), output)
+        return
+    try:
+        output.write_text(json.dumps(records, indent=2) + "\n")
+    except OSError as error:
+        raise InputError(f"The file {str(output)!r} cannot be written: {error.strerror or error}.") from None
 
 
 def _tell(facts: dict[str, Any], text: str, as_json: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy import ndarray
 from sklearn.base import BaseEstimator
 
 from graspad import store
+from graspad.alarms.incidents import Rules
 from graspad.alarms.rate import Allowed, seconds
 from graspad.alarms.threshold import Threshold
 from graspad.config import PRESETS, Align, Look, Settings
@@ -25,7 +27,7 @@ from graspad.core.windows import Windows
 from graspad.crossfit import HeldOut, cross_fit
 from graspad.data.gaps import Rows
 from graspad.data.scale import Scale
-from graspad.data.table import Table
+from graspad.data.table import Periods, Table
 from graspad.errors import InputError, InvalidSettingError, NotFittedError
 from graspad.explain import Explanation
 from graspad.model import Model, together
@@ -34,7 +36,7 @@ from graspad.train import TrainingReport, train
 from graspad.velocity.estimate import Estimator
 from graspad.velocity.field import Field, build
 from graspad.velocity.hybrid import RANK, RIDGE, HybridField
-from graspad.view import Lens, View
+from graspad.view import ByAlign, Lens, View
 
 
 class GraspDetector(BaseEstimator):  # type: ignore[misc]
@@ -119,11 +121,35 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
             fitted = [view.calibrated([HeldOut(normal, view.shares(normal))])]
         views = tuple(view for view, _ in fitted)
         self.model_ = Model(settings, table.sensors, scale, adjacency, spectrum, views)
-        normal_scores = together(
-            views, [view.to_table(scores, len(normal.values), settings.align) for view, scores in fitted]
-        )
-        self.threshold_ = Threshold.of(normal_scores, allowed, merge=settings.window)
+        self.thresholds_ = {}
+        for align in get_args(Align):
+            placed = [view.to_table(scores[align], len(normal.values), align) for view, scores in fitted]
+            self.thresholds_[align] = Threshold(together(views, placed), allowed, merge=settings.window)
+        self.threshold_.warn_if_too_rare()
         return self
+
+    def recalibrate(self, normal: object) -> GraspDetector:
+        """Set the threshold anew by other normal rows, on which the detector was not fitted; nothing else changes.
+
+        For a plant that has aged a little, or for a detector that is to be moved to a sister machine.
+        """
+        table = Table.of(normal)
+        scores = self.scores_by_alignment(table)
+        count = int((~np.isnan(scores[self._model.settings.align])).sum())
+        if count < 2 * self._model.settings.window:
+            raise InputError(
+                f"{count} of the {len(table.values)} rows have a score, but {2 * self._model.settings.window} are "
+                "needed to set a threshold. Give more normal rows."
+            )
+        old = self.threshold_
+        self.thresholds_ = {align: Threshold(scores[align], old.allowed, old.merge) for align in scores}
+        self.threshold_.warn_if_too_rare()
+        return self
+
+    @property
+    def threshold_(self) -> Threshold:
+        """The threshold of the scores in the detector's own alignment; a stream takes the causal one."""
+        return self.thresholds_[self._model.settings.align]
 
     def _network(
         self, learning: Rows, held_out: Rows, adjacency: graphs.Adjacency, spectrum: Spectrum, settings: Settings
@@ -152,21 +178,25 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         aligns = get_args(Align)
         return dict(zip(aligns, self._model.score(self._rows(Table.of(data)), aligns), strict=True))
 
-    def score(self, data: object) -> Any:
+    def score(self, data: object, maintenance: Periods = ()) -> Any:
         """Score, p-value and alarm of each row, as a table of the type, index and time column that came in.
 
-        `reason` says why a row has no score, "warm-up" (fewer rows before it than a window needs) or "gap" (its windows
-        lie in a longer gap), or why it raises no alarm, "filled" (most of its values were missing and filled forward).
+        `reason` says why a row has no score, "warm-up" (fewer rows before it than a window needs), "gap" (its windows
+        lie in a longer gap) or "maintenance", or why it raises no alarm, "filled" (most of its values were missing and
+        filled forward). `maintenance` lists periods that are left out, each with its first and last time, or with its
+        first and last row where there are no times: no window that holds a row of one is scored.
         """
         table = Table.of(data)
-        rows = self._rows(table)
+        rows = self._rows(table, maintenance)
         scores = self._scores(rows)
+        reasons = _reasons(scores, rows, self._model.settings)
+        reasons[table.within(maintenance)] = "maintenance"
         return table.give_back(
             {
                 "score": scores,
                 "p_value": self.threshold_.p_values(scores),
                 "alarm": self._alarms(scores, rows),
-                "reason": _reasons(scores, rows, self._model.settings),
+                "reason": reasons,
             }
         )
 
@@ -175,24 +205,26 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         rows = self._rows(Table.of(data))
         return self._alarms(self._scores(rows), rows).astype(np.int64)
 
-    def explain(self, data: object) -> Explanation:
+    def explain(self, data: object, maintenance: Periods = (), rules: Rules | None = None) -> Explanation:
         """Exact shares of each row's score by sensor, flow time and frequency band, and the incidents they make up."""
-        rows = self._rows(Table.of(data))
-        explanation = self._model.explain(rows)
+        table = Table.of(data)
+        rows = self._rows(table, maintenance)
+        explanation, settings = self._model.explain(rows), self._model.settings
         alarms = self._alarms(explanation.score, rows)
-        p_values = self.threshold_.p_values(explanation.score)
-        return explanation.with_incidents(alarms, p_values, merge=self._model.settings.window)
+        reach = settings.window - 1 if settings.align == "causal" else 0
+        clock = table.timestamps
+        return explanation.with_incidents(rows, alarms, self.threshold_, clock, rules or Rules(), reach)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted detector to one file; an older file there is replaced only once the new one is complete."""
-        store.save(store.Saved(self._model, self.threshold_, self.training_report_, self.get_params()), path)
+        store.save(store.Saved(self._model, self.thresholds_, self.training_report_, self.get_params()), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> GraspDetector:
         """The detector that `save` wrote; on the same machine it scores as before, bit for bit."""
         saved = store.load(path, cls().get_params())
         detector = cls(**saved.parameters)
-        detector.model_, detector.threshold_, detector.training_report_ = saved.model, saved.threshold, saved.report
+        detector.model_, detector.thresholds_, detector.training_report_ = saved.model, saved.thresholds, saved.report
         return detector
 
     @property
@@ -201,7 +233,7 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
             raise NotFittedError("This GraspDetector is not fitted yet. Call fit(normal) with normal rows first.")
         return self.model_
 
-    def _rows(self, table: Table) -> Rows:
+    def _rows(self, table: Table, maintenance: Periods = ()) -> Rows:
         table.check_time()
         values = table.in_order(self._model.sensors)
         _check_finite(values, self._model.sensors)
@@ -211,7 +243,8 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
                 f"There are {len(values)} rows, but a window has {window}. "
                 f"Give at least {window} rows, or fit with a smaller `window`."
             )
-        return self._model.rows(values)
+        rows = self._model.rows(values)
+        return replace(rows, lost=rows.lost | table.within(maintenance)) if maintenance else rows
 
     def _scores(self, rows: Rows) -> Float[ndarray, " row"]:
         (scores,) = self._model.score(rows, [self._model.settings.align])
@@ -245,7 +278,7 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         raise InvalidSettingError.of("graph", "be None, 'random', a matrix or pairs of sensor names", self.graph)
 
 
-def _closed_forms(rows: Rows, spectrum: Spectrum, settings: Settings) -> list[tuple[View, Float[ndarray, " seen"]]]:
+def _closed_forms(rows: Rows, spectrum: Spectrum, settings: Settings) -> list[tuple[View, ByAlign]]:
     """A calibrated view of the windows, and one for each further look that finds enough of them; with normal scores."""
     looks = (Look(), *settings.scoring.looks)
     lenses = [Lens(look.every, max(2, round(look.length * settings.window)), look.weight) for look in looks]
@@ -260,9 +293,7 @@ def _closed_forms(rows: Rows, spectrum: Spectrum, settings: Settings) -> list[tu
     return [first, *further]
 
 
-def _closed_form(
-    rows: Rows, lens: Lens, spectrum: Spectrum, settings: Settings
-) -> tuple[View, Float[ndarray, " seen"]]:
+def _closed_form(rows: Rows, lens: Lens, spectrum: Spectrum, settings: Settings) -> tuple[View, ByAlign]:
     lens = lens.fitted(rows)
     seen, velocity = lens.rows(rows), settings.velocity
     windows = _whole_windows(seen, lens.window, "data")

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ from torch import Tensor
 import graspad
 from graspad.alarms.rate import Allowed
 from graspad.alarms.threshold import Threshold
-from graspad.config import Settings
+from graspad.config import Align, Settings
 from graspad.core.calibrate import Levels
 from graspad.core.graph import Adjacency
 from graspad.core.path import Path as FlowPath
@@ -39,7 +39,7 @@ from graspad.velocity.gaussian import GaussianField, kept_rank
 from graspad.velocity.hybrid import RANK, HybridField
 from graspad.view import Lens, View
 
-FORMAT_VERSION: Final = 4
+FORMAT_VERSION: Final = 5
 FilePath = str | os.PathLike[str]
 
 # How every file begins, in all format versions. The checksum is that of the whole file with zeros in its own place.
@@ -47,7 +47,7 @@ _BEGINNING = re.compile(
     rb'.{8}\{"__metadata__":\{"manifest":"\{\\"format\\":\\"graspad-model\\",\\"sha256\\":\\"([0-9a-f]{64})', re.DOTALL
 )
 _BLANK = "0" * 64
-_NORMAL = "threshold.normal_scores"
+_NORMAL: dict[Align, str] = {align: f"normal_scores.{align}" for align in get_args(Align)}
 _AGAIN = "Copy it again from where it was saved, or fit and save the model again."
 
 
@@ -56,7 +56,7 @@ class Saved:
     """What a file holds: the parts of a fitted detector and the parameters it was made with."""
 
     model: Model
-    threshold: Threshold
+    thresholds: dict[Align, Threshold]
     report: TrainingReport | None
     parameters: Mapping[str, Any]
 
@@ -75,7 +75,7 @@ class _Manifest(BaseModel):
 
     format: Literal["graspad-model"] = "graspad-model"
     sha256: str = _BLANK
-    format_version: Literal[4] = FORMAT_VERSION
+    format_version: Literal[5] = FORMAT_VERSION
     library_version: str = graspad.__version__
     sensors: tuple[str, ...]
     settings: Settings
@@ -88,7 +88,8 @@ class _Manifest(BaseModel):
 
 def save(saved: Saved, path: FilePath) -> None:
     """Write the file all at once: a reader finds the old model or the new one, never half of one."""
-    model, threshold = saved.model, saved.threshold
+    model, thresholds = saved.model, saved.thresholds
+    threshold = thresholds[model.settings.align]
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in saved.parameters.items()}
     if not isinstance(plain.get("graph"), str | None):
         del plain["graph"]  # A matrix or pairs of names: the adjacency is stored anyway, and takes its place in load.
@@ -109,7 +110,7 @@ def save(saved: Saved, path: FilePath) -> None:
         "adjacency": torch.from_numpy(model.adjacency),
         "eigenvalues": model.spectrum.eigenvalues,
         "basis": model.spectrum.basis,
-        _NORMAL: torch.from_numpy(threshold.normal_scores),
+        **{_NORMAL[align]: torch.from_numpy(each.normal_scores) for align, each in thresholds.items()},
     }
     for index, view in enumerate(model.views):
         tensors |= {f"view{index}.{name}": tensor for name, tensor in _tensors(view).items()}
@@ -194,8 +195,10 @@ def _assemble(manifest: _Manifest, tensors: dict[str, Tensor], known_parameters:
     )
     scale = Scale(tensors["scale.mean"].numpy(), tensors["scale.std"].numpy())
     model = Model(manifest.settings, manifest.sensors, scale, adjacency, spectrum, views)
-    threshold = Threshold(tensors[_NORMAL].numpy(), manifest.allowed, manifest.merge)
-    return Saved(model, threshold, manifest.training, {"graph": adjacency.copy()} | manifest.parameters)
+    thresholds = {
+        align: Threshold(tensors[name].numpy(), manifest.allowed, manifest.merge) for align, name in _NORMAL.items()
+    }
+    return Saved(model, thresholds, manifest.training, {"graph": adjacency.copy()} | manifest.parameters)
 
 
 def _tensors(view: View) -> dict[str, Tensor]:
@@ -250,8 +253,9 @@ def _empty_field(settings: Settings, window: int, adjacency: Adjacency, spectrum
 def _expected(manifest: _Manifest, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Tensors of the shapes and types that the settings ask for; on the meta device absurd ones cost no memory."""
     n, settings = len(manifest.sensors), manifest.settings
-    normal = tensors[_NORMAL].numel() if _NORMAL in tensors else 0
-    shapes = {"scale.mean": (n,), "scale.std": (n,), "eigenvalues": (n,), "basis": (n, n), _NORMAL: (normal,)}
+    shapes = {"scale.mean": (n,), "scale.std": (n,), "eigenvalues": (n,), "basis": (n, n)}
+    for name in _NORMAL.values():
+        shapes[name] = (tensors[name].numel() if name in tensors else 0,)
     with torch.device("meta"):
         expected = {name: torch.empty(shape, dtype=torch.float64) for name, shape in shapes.items()}
         expected["adjacency"] = torch.empty(n, n, dtype=torch.bool)
@@ -283,5 +287,5 @@ def _check(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> Non
         if wanted != got:
             raise ValueError(f"the tensor {name!r} is {got}, but the settings ask for {wanted}")
         # A normal score may be missing, or infinite where held-out data overflowed; nothing else may.
-        if tensor.isnan().all() if name == _NORMAL else not tensor.isfinite().all():
+        if tensor.isnan().all() if name in _NORMAL.values() else not tensor.isfinite().all():
             raise ValueError(f"the tensor {name!r} holds NaN or infinite values")

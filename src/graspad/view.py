@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -26,6 +26,7 @@ from graspad.velocity.field import Field
 from graspad.velocity.gaussian import GaussianField
 
 Starts = Int[Tensor, " chosen"]
+ByAlign = dict[Align, Float[ndarray, " seen"]]
 
 # Windows scored at once: enough for full speed, few enough to stay in the processor's cache.
 _BATCH, _EXACT_BATCH = 32, 1024
@@ -80,7 +81,7 @@ class View:
         (shares,) = _gathered(parts, starts, len(starts), shape)
         return shares
 
-    def calibrated(self, held_out: Sequence[HeldOut]) -> tuple[View, Float[ndarray, " seen"]]:
+    def calibrated(self, held_out: Sequence[HeldOut]) -> tuple[View, ByAlign]:
         """This view with the levels of held-out normal windows, and the scores of the rows that were seen of them.
 
         Each part of them is scored with the levels of the others; the view itself gets the levels of all.
@@ -127,18 +128,19 @@ class View:
         """Shares as they are averaged over the windows of a row: with the logarithm no window outweighs all others."""
         return shares.logarithmic() if self.settings.scoring.logarithm else shares
 
-    def _normal_scores(
-        self, held_out: Sequence[HeldOut], scores: Sequence[Float[Tensor, " _"]]
-    ) -> Float[ndarray, " seen"]:
-        """Scores of whole windows, placed on the rows of each part."""
-        by_row = []
-        for part, known in zip(held_out, scores, strict=True):
-            by_window = np.full(len(part.shares), np.nan)
-            by_window[part.rows.whole_windows(self.lens.window)] = known.numpy()
-            placed = to_rows(by_window, self.lens.window, self.settings.align)
-            placed[part.rows.lost] = np.nan
-            by_row.append(placed)
-        return np.concatenate(by_row)
+    def _normal_scores(self, held_out: Sequence[HeldOut], scores: Sequence[Float[Tensor, " _"]]) -> ByAlign:
+        """Scores of whole windows, placed on the rows of each part, in every alignment."""
+        by_align = {}
+        for align in get_args(Align):
+            by_row = []
+            for part, known in zip(held_out, scores, strict=True):
+                by_window = np.full(len(part.shares), np.nan)
+                by_window[part.rows.whole_windows(self.lens.window)] = known.numpy()
+                placed = to_rows(by_window, self.lens.window, align)
+                placed[part.rows.lost] = np.nan
+                by_row.append(placed)
+            by_align[align] = np.concatenate(by_row)
+        return by_align
 
     def _count(self, seen: Rows) -> int:
         return len(seen.values) - self.lens.window + 1

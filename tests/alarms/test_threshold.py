@@ -4,17 +4,17 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from graspad.alarms.incidents import spans
 from graspad.alarms.rate import Allowed
+from graspad.alarms.spans import spans
 from graspad.alarms.threshold import Threshold
 
 
 def of_rows(scores, share):
-    return Threshold.of(scores, Allowed(share, "rows"), merge=1)
+    return Threshold(scores, Allowed(share, "rows"), merge=1)
 
 
 def per_row(scores, share, merge=20):
-    return Threshold.of(scores, Allowed(share, "incidents", 60.0), merge)
+    return Threshold(scores, Allowed(share, "incidents", 60.0), merge)
 
 
 def smooth_noise(rows, seed, window=20):
@@ -56,7 +56,7 @@ def test_p_values_of_exchangeable_rows_are_valid():
 
 def test_too_low_a_share_is_told():
     with pytest.warns(UserWarning, match=r"100 held-out rows cannot show a false-alarm rate of 0\.001.*about 0\.0099"):
-        threshold = of_rows(np.arange(100.0), 0.001)
+        (threshold := of_rows(np.arange(100.0), 0.001)).warn_if_too_rare()
     assert threshold.value == 99
 
 
@@ -87,14 +87,14 @@ def test_rates_beyond_the_data_come_from_the_tail():
 def test_a_rate_that_the_data_cannot_support_is_told_with_the_one_it_can():
     scores = smooth_noise(10_080, 0)  # a week of minutes
     with pytest.warns(UserWarning, match=r"10080 held-out rows.*as rare as once per 10 years: .*once per 4 weeks"):
-        threshold = per_row(scores, 60 / 315_569_520)
+        (threshold := per_row(scores, 60 / 315_569_520)).warn_if_too_rare()
     assert threshold.value == per_row(scores, 1 / 40_320).value
 
 
 def test_normal_rows_without_incidents_to_speak_of_have_their_highest_score_as_threshold():
     scores = np.tile([1.0, 2.0, 3.0], 100)
     with pytest.warns(UserWarning, match=r"300 held-out rows.*once per 300|about once per 5 hours"):
-        threshold = per_row(scores, 1e-6)
+        (threshold := per_row(scores, 1e-6)).warn_if_too_rare()
     assert threshold.tail is None
     assert threshold.value == 3
 
@@ -115,3 +115,19 @@ def test_scores_that_overflowed_do_not_stop_the_tail():
     scores = smooth_noise(5000, 0)
     scores[[100, 101, 4000]] = np.inf
     assert np.isfinite(per_row(scores, 0.001).value)
+
+
+@given(st.integers(20, 300), st.floats(0.01, 0.4), st.floats(1, 50), st.integers(0, 100))
+def test_the_release_lies_below_the_threshold_and_frees_so_many_normal_rows(count, share, hold, seed):
+    scores = np.random.default_rng(seed).standard_normal(count)
+    threshold = of_rows(scores, share)
+    release = threshold.release(hold)
+    over = max((scores > threshold.value).sum(), 1)
+    assert release <= threshold.value
+    assert (scores > release).sum() <= max(min(hold * over, count / 2), over) + 1e-9
+
+
+def test_severity_is_told_as_a_time_and_never_beyond_what_the_rows_can_show():
+    threshold = per_row(smooth_noise(10_080, 0), 1 / 1440)
+    assert threshold.expected(threshold.value).startswith("once per")
+    assert threshold.expected(1e9) == "less than once per 4 weeks"

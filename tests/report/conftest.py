@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graspad.alarms.incidents import incident
+from graspad.alarms.incidents import Incident
 from graspad.report import ReportData
 
 SENSORS = ("FT-1", "PT-2", "TT-3", "VT-4", "LT-5")
@@ -24,6 +24,9 @@ def plant() -> Callable[..., ReportData]:
     energy[start:end, 0] += 30
     energy[:20] = np.nan
     score = energy.sum(axis=1)
+    shares = energy[start:end].sum(axis=0) / energy[start:end].sum()
+    named = sorted(zip(SENSORS, shares.tolist(), strict=True), key=lambda pair: -pair[1])
+    peak = start + int(score[start:end].argmax())
     adjacency = np.zeros((len(SENSORS), len(SENSORS)), dtype=bool)
     adjacency[[0, 1, 1, 2], [1, 0, 2, 1]] = True
     data = ReportData(
@@ -34,7 +37,7 @@ def plant() -> Callable[..., ReportData]:
         score=score,
         threshold=6.0,
         false_alarms="0.1 % of rows",
-        incidents=(incident(start, end, score, np.full(rows, 0.001), energy, energy[:, :2], SENSORS),),
+        incidents=(Incident(start, end, peak, float(score[peak]), 0.001, tuple(named), (0.5, 0.5)),),
         adjacency=adjacency,
         summary={"fit": "normal.parquet"},
         units={"FT-1": "m3/h"},

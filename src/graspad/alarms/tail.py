@@ -9,7 +9,7 @@ from jaxtyping import Float
 from numpy import ndarray
 from scipy.stats import genpareto
 
-from graspad.alarms.incidents import spans
+from graspad.alarms.spans import spans
 
 # The level is the highest of these quantiles that leaves enough incidents to see the shape of the tail.
 _LEVELS = (0.999, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8)

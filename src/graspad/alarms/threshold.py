@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
-from graspad.alarms.rate import Allowed
+from graspad.alarms.rate import Allowed, once_per
 from graspad.alarms.tail import Tail, incident_peaks
 
 # So many incidents among the normal rows can be counted; of fewer, the tail knows more.
@@ -28,24 +28,22 @@ class Threshold:
     allowed: Allowed
     merge: int
 
-    @classmethod
-    def of(cls, normal_scores: Float[ndarray, " row"], allowed: Allowed, merge: int) -> Threshold:
-        """Calibrate on held-out scores; warns when there are too few of them to show so low a rate."""
-        threshold = cls(normal_scores, allowed, merge)
-        if allowed.share < threshold.rarest:
-            count = len(threshold._sorted)
-            if allowed.of == "rows":
-                told = (
-                    f"{count} held-out rows cannot show a false-alarm rate of {allowed.share:g} per row: "
-                    f"the highest of them is the threshold, which is good for about {threshold.rarest:.2g}."
-                )
-            else:
-                told = (
-                    f"{count} held-out rows cannot show false alarms as rare as {allowed}: the threshold is good for "
-                    f"about {threshold.granted}."
-                )
-            warnings.warn(f"{told} Fit on more normal rows for a lower rate.", stacklevel=3)
-        return threshold
+    def warn_if_too_rare(self) -> None:
+        """Say so where there are too few normal rows to show so low a rate, and what they are good for."""
+        if self.allowed.share >= self.rarest:
+            return
+        count = len(self._sorted)
+        if self.allowed.of == "rows":
+            told = (
+                f"{count} held-out rows cannot show a false-alarm rate of {self.allowed.share:g} per row: "
+                f"the highest of them is the threshold, which is good for about {self.rarest:.2g}."
+            )
+        else:
+            told = (
+                f"{count} held-out rows cannot show false alarms as rare as {self.allowed}: the threshold is good for "
+                f"about {self.granted}."
+            )
+        warnings.warn(f"{told} Fit on more normal rows for a lower rate.", stacklevel=3)
 
     @property
     def rarest(self) -> float:
@@ -64,7 +62,7 @@ class Threshold:
     def value(self) -> float:
         """Scores above this are alarms: the wished rate, or the lowest one that the normal rows can show.
 
-        >>> Threshold.of(np.arange(100.0), Allowed(0.1, "rows"), merge=1).value
+        >>> Threshold(np.arange(100.0), Allowed(0.1, "rows"), merge=1).value
         89.0
         """
         if self.allowed.of == "rows":
@@ -84,10 +82,31 @@ class Threshold:
             return self.tail.per_row(score)
         return (1 + len(incident_peaks(self.normal_scores, score, self.merge))) / len(self._sorted)
 
+    def expected(self, score: float) -> str:
+        """How often normal operation reaches a score, in words; beyond what the normal rows can show, that it is rarer.
+
+        >>> Threshold(np.arange(100.0), Allowed(0.1, "rows", 60.0), merge=1).expected(10**9)
+        'less than once per 6.7 hours'
+        """
+        rate = self.incidents_per_row(score)
+        rarest = self.tail.rarest if self.tail else 1 / len(self._sorted)
+        often = once_per(1 / max(rate, rarest), self.allowed.interval)
+        return f"less than {often}" if rate <= rarest else often
+
+    def release(self, hold: float) -> float:
+        """The score that `hold` times as many normal rows exceed as exceed the threshold, at most half of them.
+
+        >>> Threshold(np.arange(100.0), Allowed(0.1, "rows"), merge=1).release(2.0)
+        79.0
+        """
+        over = max(1, len(self._sorted) - int(np.searchsorted(self._sorted, self.value, side="right")))
+        share = min(hold * over / len(self._sorted), 0.5)
+        return min(self.value, float(np.quantile(self._sorted, 1 - share, method="inverted_cdf")))
+
     def p_values(self, scores: Float[ndarray, " row"]) -> Float[ndarray, " row"]:
         """The share of normal rows that score at least as high, counting the row itself (conformal p-value).
 
-        >>> threshold = Threshold.of(np.array([2.0, 1.0, 3.0]), Allowed(0.3, "rows"), merge=1)
+        >>> threshold = Threshold(np.array([2.0, 1.0, 3.0]), Allowed(0.3, "rows"), merge=1)
         >>> threshold.p_values(np.array([0.0, 2.5, 9.0, np.nan]))
         array([1.  , 0.5 , 0.25,  nan])
         """

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
-from graspad.alarms.incidents import spans
+from graspad.alarms.spans import spans
 
 
 def affiliation_f1(labels: Bool[ndarray, " row"], levels: Int[ndarray, " row"]) -> float:

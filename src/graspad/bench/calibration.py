@@ -37,4 +37,4 @@ def alarms(
         return None
     if np.isnan(normal).all():
         return None
-    return Threshold.of(normal, _ALLOWED, merge=1).alarms(scores)
+    return Threshold(normal, _ALLOWED, merge=1).alarms(scores)

@@ -32,4 +32,4 @@ class Grasp(Method):
     def score(self, test: Values) -> RowScores:
         """Both alignments from one pass over the windows; alarms belong to the overlap scores."""
         scores = self._detector.scores_by_alignment(test)
-        return RowScores(**scores, alarms=self._detector.threshold_.alarms(scores["overlap"]))
+        return RowScores(**scores, alarms=self._detector.thresholds_["overlap"].alarms(scores["overlap"]))

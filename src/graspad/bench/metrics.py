@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
 
-from graspad.alarms.incidents import spans
+from graspad.alarms.spans import spans
 from graspad.bench.affiliation import affiliation_f1
 from graspad.bench.volume import vus
 from graspad.errors import InputError

@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 from scipy.integrate import trapezoid
 
-from graspad.alarms.incidents import spans
+from graspad.alarms.spans import spans
 
 
 def vus(

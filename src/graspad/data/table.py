@@ -10,7 +10,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Bool, Float, Shaped
 from numpy import ndarray
 
 from graspad.data.files import read_frame
@@ -19,6 +19,9 @@ from graspad.errors import InputError
 # A column of numbers with one of these names is a clock, not a sensor; the last three are how a row number that was
 # written along with a table comes back.
 _CLOCK_NAMES = {"timestamp", "time", "datetime", "date", "ts", "index", "", "unnamed: 0"}
+
+# Each with its first and its last time, as a pair or as text with a slash between.
+Periods = Sequence[Any]
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,19 @@ class Table:
         step = float(np.median(np.diff(self.timestamps)) / np.timedelta64(1, "ns")) / 1e9
         return step if step > 0 else None
 
+    def within(self, periods: Periods) -> Bool[ndarray, " row"]:
+        """The rows of some periods, each from its first time up to its last; row numbers where there are no times.
+
+        >>> Table.of(np.zeros((5, 2))).within([(1, 2), (4, 9)])
+        array([False,  True,  True, False,  True])
+        """
+        clock = np.arange(len(self.values)) if self.timestamps is None else self.timestamps
+        inside = np.zeros(len(self.values), dtype=bool)
+        for period in periods:
+            first, last = read_period(period, clock.dtype.kind == "M")
+            inside |= (clock >= first) & (clock <= last)
+        return inside
+
     def give_back(self, columns: Mapping[str, ndarray]) -> Any:
         """The columns as a table like the one that came in; for a numpy array, as a structured array."""
         if self.native is None:
@@ -149,6 +165,23 @@ class Table:
             stacklevel=4,
         )
         return self.values[:, [self.sensors.index(name) for name in sensors]]
+
+
+def read_period(period: Any, dated: bool) -> tuple[Any, Any]:
+    """The first and the last time of a period: a pair, or text such as "2026-01-05T10:00/2026-01-05T12:00".
+
+    >>> read_period("10/20", dated=False)
+    (10.0, 20.0)
+    """
+    try:
+        first, last = period.split("/") if isinstance(period, str) else period
+        pair = (np.datetime64(first), np.datetime64(last)) if dated else (float(first), float(last))
+        if pair[0] <= pair[1]:
+            return pair
+    except (ValueError, TypeError):
+        pass
+    form = "two times, such as 2026-01-05T10:00/2026-01-05T12:00" if dated else "two numbers of rows, such as 500/620"
+    raise InputError(f"The period {period!r} cannot be read. Give {form}, the first not after the last.")
 
 
 def _clock(column: nw.Series[Any]) -> ndarray | None:

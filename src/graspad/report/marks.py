@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
-from graspad.alarms.incidents import spans
+from graspad.alarms.spans import spans
 from graspad.report.clock import Clock
 from graspad.report.data import ReportData
 from graspad.report.thin import plain
