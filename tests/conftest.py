@@ -8,7 +8,7 @@ from hypothesis import settings
 from jaxtyping import install_import_hook
 
 # The public face (detector, cli) is left out: it must answer wrong types with its own errors.
-CHECKED = ["core", "velocity", "data", "alarms", "train", "model", "explain", "store", "report"]
+CHECKED = ["core", "velocity", "data", "alarms", "train", "model", "expected", "explain", "store", "report"]
 install_import_hook([f"graspad.{name}" for name in CHECKED], "beartype.beartype")
 
 # Examples are drawn the same way on every machine and run; a first call may have to import torch.

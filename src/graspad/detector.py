@@ -215,6 +215,14 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         clock = table.timestamps
         return explanation.with_incidents(rows, alarms, self.threshold_, clock, rules or Rules(), reach)
 
+    def expected(self, data: object) -> Any:
+        """What each row would be if it were normal, as a table of the type, index and columns that came in.
+
+        In the units of the data, to be laid beside it; empty where a row lies in a longer gap.
+        """
+        table = Table.of(data)
+        return table.give_back_values(self._model.expected(self._rows(table)), self._model.sensors)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted detector to one file; an older file there is replaced only once the new one is complete."""
         store.save(store.Saved(self._model, self.thresholds_, self.training_report_, self.get_params()), path)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from graspad.config import Align, Settings
@@ -15,6 +16,7 @@ from graspad.core.path import flow_times
 from graspad.core.spectrum import Spectrum, bands
 from graspad.data.gaps import Rows
 from graspad.data.scale import Scale
+from graspad.expected import Expectation
 from graspad.explain import Explanation
 from graspad.view import View
 
@@ -60,6 +62,17 @@ class Model:
             bands=tuple((float(mode.min()), float(mode.max())) for mode in modes),
             flow_times=tuple(flow_times(self.settings.scoring.flow_times).tolist()),
         )
+
+    def expected(self, rows: Rows, wanted: Bool[ndarray, " row"] | None = None) -> Float[ndarray, "row sensor"]:
+        """What the field takes the rows to be if they are normal, in the user's units.
+
+        NaN where a row has no whole window; if only some rows are `wanted`, others cost nothing and are NaN too.
+        """
+        return self.scale.undo(self._expectation.of_rows(rows, wanted))
+
+    @cached_property
+    def _expectation(self) -> Expectation:
+        return Expectation.of(self.views[0])
 
     def _seeing(self, rows: Rows) -> list[View]:
         """The views that find a window in so few rows."""

@@ -40,3 +40,11 @@ class Scale:
             part = slice(start, start + _PART)
             scaled[part] = np.clip((rows[part] - self.mean) / self.std, -_FARTHEST, _FARTHEST)
         return scaled
+
+    def undo(self, scaled: Float[ndarray, "row sensor"]) -> Float[ndarray, "row sensor"]:
+        """Scaled rows back in the user's units.
+
+        >>> Scale(np.array([20.0]), np.array([4.0])).undo(np.array([[0.5]]))
+        array([[22.]])
+        """
+        return self.mean + self.std * scaled

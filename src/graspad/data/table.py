@@ -147,6 +147,12 @@ class Table:
             return answer
         return nw.to_native(nw.concat([frame.select(self.time), nw.from_native(answer)], how="horizontal"))
 
+    def give_back_values(self, values: Float[ndarray, "row sensor"], sensors: Sequence[str]) -> Any:
+        """Values of these sensors as a table like the one that came in, its columns in their order; or as an array."""
+        if self.native is None:
+            return values
+        return self.give_back({name: values[:, sensors.index(name)] for name in self.sensors})
+
     def in_order(self, sensors: Sequence[str]) -> Float[ndarray, "row sensor"]:
         """The values with the columns in the model's order; a numpy array has no names and is taken as it is."""
         if self.sensors == tuple(sensors) or (self.native is None and len(self.sensors) == len(sensors)):
