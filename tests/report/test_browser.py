@@ -50,13 +50,15 @@ def test_all_charts_are_drawn(browse, plant, tmp_path):
     )
     values = plant().values.copy()
     values[100:150] = np.nan
+    expected = plant().values + 1
+    expected[:90] = np.nan
     faults = (Fault("<i>leak</i>", 190, 260, (name,), "It <u>leaks</u>."),)
-    data = plant(sensors=sensors, incidents=rows, truth=faults, values=values)
+    data = plant(sensors=sensors, incidents=rows, truth=faults, values=values, expected=expected)
     dom, complaints = browse(write(data, tmp_path / "report.html"))
     assert complaints == []
     assert 'data-drawn="3"' in dom
     assert dom.count('class="plot-container') == 3
-    assert dom.count("js-line") >= 6  # score, threshold, two panels for each of two incidents
+    assert dom.count("js-line") >= 10  # score, threshold, two lines in two panels for each of two incidents
     # The name stands in the chart as it is, not as bold text.
     assert "&lt;b&gt;PT&lt;/b&gt; \"2\" 'x' $a$ %{y} 測 &lt;/script&gt;" in dom.split("annotation-text", 1)[1]
 

@@ -61,6 +61,35 @@ def test_page_tells_the_incident(plant):
     assert "fit normal.parquet" in page.text
 
 
+def test_what_was_expected_is_drawn_beside_what_was_seen(plant):
+    expected = plant().values.copy()
+    expected[200:250, 0] -= 20  # lower than anything that was seen
+    expected[:150] = np.nan
+    expected[:, 1] = np.nan
+    data = plant(expected=expected)
+    page = Page(render(data))
+    figure = page.figures["signals-1"]
+    panels = {name: [trace for trace in figure["data"] if trace["yaxis"] == name] for name in ("y", "y2")}
+    seen, curve = panels["y"]
+    assert seen["y"] == pytest.approx(data.values[80:370, 0].tolist())
+    assert curve["y"][:70] == [None] * 70
+    assert curve["y"][70:] == pytest.approx(expected[150:370, 0].tolist())
+    assert curve["x"] == seen["x"]
+    assert "dash" in curve["line"]
+    assert curve["hovertemplate"].startswith("expected %{y")
+    assert figure["layout"]["yaxis"]["range"][0] < np.nanmin(expected[:, 0])
+    assert len(panels["y2"]) <= 1  # nothing is known of the second sensor
+    assert "seen expected" in page.text
+    assert len(page.all("i", **{"class": "line expected"})) == 1
+    assert "Expected : what the model takes the rows to be" in page.text
+
+
+def test_without_expected_values_nobody_speaks_of_them(plant):
+    page = Page(render(plant()))
+    assert not any("dash" in trace["line"] for trace in page.figures["signals-1"]["data"])
+    assert "expected" not in page.text.lower()
+
+
 def test_nothing_is_loaded_from_elsewhere(plant):
     page = Page(render(plant(truth=(Fault("leak", 190, 260, ("FT-1",), "It leaks."),))))
     for tag, attrs in page.tags:
@@ -198,6 +227,8 @@ def test_missing_extra_says_what_to_type(plant, monkeypatch, missing):
 def test_wrong_shapes_are_refused(plant):
     with pytest.raises(InputError, match=r"values of a report must have shape \(600, 5\)"):
         plant(values=np.zeros((600, 4)))
+    with pytest.raises(InputError, match=r"expected values of a report must have shape \(600, 5\)"):
+        plant(expected=np.zeros((599, 5)))
     with pytest.raises(InputError, match="datetime64"):
         plant(timestamps=np.arange(600))
     with pytest.raises(InputError, match="do not lie within the 600 rows"):

@@ -32,12 +32,15 @@ class ReportData:
     units: dict[str, str] | None = None
     descriptions: dict[str, str] | None = None
     truth: tuple[Fault, ...] = ()  # faults that are known: for demos and benchmarks
+    expected: ndarray | None = None  # (row, sensor), what would have been normal; NaN where that is not known
 
     def __post_init__(self) -> None:
         rows, sensors = len(self.score), len(self.sensors)
         if not rows or not sensors:
             raise InputError(f"A report needs rows and sensors. Got {rows} rows of {sensors} sensors.")
         _check_shape("values", self.values, (rows, sensors))
+        if self.expected is not None:
+            _check_shape("expected values", self.expected, (rows, sensors))
         _check_shape("adjacency", self.adjacency, (sensors, sensors))
         if self.timestamps is not None:
             _check_shape("timestamps", self.timestamps, (rows,))

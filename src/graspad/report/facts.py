@@ -70,10 +70,15 @@ class Finding:
 
 def entries(data: ReportData, clock: Clock) -> list[Entry]:
     """The incidents in order of time, numbered from 1; of very many, the worst."""
-    ranked = sorted(data.incidents, key=_badness, reverse=True)
+    ranked = worst_first(data.incidents)
     detailed = {id(incident) for incident in ranked[:DETAILED]}
     listed = sorted(ranked[:_LISTED], key=lambda incident: incident.start)
     return [_entry(data, clock, place, item, id(item) in detailed) for place, item in enumerate(listed, 1)]
+
+
+def worst_first(incidents: Sequence[Incident]) -> list[Incident]:
+    """By peak score, and of equal ones the longest; the first `DETAILED` have charts of their own."""
+    return sorted(incidents, key=_badness, reverse=True)
 
 
 def _times_threshold(data: ReportData, score: float) -> str:

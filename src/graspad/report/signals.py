@@ -22,10 +22,15 @@ _TITLE, _BELOW = 30, 46  # pixels: a panel's title, the time axis
 _Range = tuple[float, float]
 
 
-def signals(data: ReportData, clock: Clock, incident: Incident, named: Sequence[str]) -> Figure:
-    """One panel a sensor, with as much context as the incident is long and the range that is usual for the sensor."""
+def shown(incident: Incident, rows: int) -> tuple[int, int]:
+    """The rows [start, end) of an incident's chart: with as much context on both sides as the incident is long."""
     context = max(incident.end - incident.start, _CONTEXT)
-    start, end = max(0, incident.start - context), min(clock.rows, incident.end + context)
+    return max(0, incident.start - context), min(rows, incident.end + context)
+
+
+def signals(data: ReportData, clock: Clock, incident: Incident, named: Sequence[str]) -> Figure:
+    """One panel a sensor: what was seen, what was expected instead and the range that is usual for the sensor."""
+    start, end = shown(incident, clock.rows)
     quiet = ~in_incident(data)
     panel = min(_LARGEST, _ROOM / len(named) - _TITLE)
     height = len(named) * (panel + _TITLE)
@@ -40,17 +45,13 @@ def signals(data: ReportData, clock: Clock, incident: Incident, named: Sequence[
     }
     traces = []
     for place, sensor in enumerate(named):
-        column = data.values[:, data.sensors.index(sensor)]
-        kept = start + thin(column[start:end], _BUCKETS)
-        usual = _usual(column[quiet])
+        lines = _lines(data, clock, sensor, start, end)
+        traces += [line | {"yaxis": _name(place)} for line in lines]
+        levels = np.array([level for line in lines for level in line["y"] if level is not None])
+        usual = _usual(data.values[quiet, data.sensors.index(sensor)])
         floor = 1 - (place + 1) / len(named)
         span = (floor, floor + panel / height)
-        hover = f"%{{y:.5~g}} {chart_text(data.unit(sensor))}<extra></extra>"
-        line = trace(clock, kept, column[kept], "--signal")
-        traces.append(line | {"yaxis": _name(place), "hovertemplate": hover})
-        layout[_name(place).replace("y", "yaxis")] = (
-            axis() | {"domain": span, "nticks": 5} | _range(column[kept], usual)
-        )
+        layout[_name(place).replace("y", "yaxis")] = axis() | {"domain": span, "nticks": 5} | _range(levels, usual)
         layout["annotations"].append(_title(data, sensor, span[1]))
         layout["shapes"] += [
             *_band(usual, _name(place)),
@@ -58,6 +59,22 @@ def signals(data: ReportData, clock: Clock, incident: Incident, named: Sequence[
             _peak(clock, incident.peak, span),
         ]
     return {"data": traces, "layout": base() | layout}
+
+
+def _lines(data: ReportData, clock: Clock, sensor: str, start: int, end: int) -> list[Figure]:
+    """What was seen of a sensor and, where that is known, what was expected."""
+    column, unit = data.sensors.index(sensor), chart_text(data.unit(sensor))
+
+    def line(values: Float[ndarray, "row sensor"], colour: str, says: str) -> Figure:
+        kept = start + thin(values[start:end, column], _BUCKETS)
+        hover = f"{says}%{{y:.5~g}} {unit}<extra></extra>"
+        return trace(clock, kept, values[kept, column], colour) | {"hovertemplate": hover}
+
+    lines = [line(data.values, "--signal", "")]
+    if data.expected is not None and np.isfinite(data.expected[start:end, column]).any():
+        expected = line(data.expected, "--expected", "expected ")
+        lines.append(expected | {"line": expected["line"] | {"dash": "4px,2px"}})
+    return lines
 
 
 def _name(place: int) -> str:
@@ -101,8 +118,8 @@ def _band(usual: _Range | None, name: str) -> list[Figure]:
     return [{"type": "rect", "layer": "below", "fillcolor": css("--usual"), "line": {"width": 0}} | place]
 
 
-def _range(shown: Float[ndarray, " row"], usual: _Range | None) -> Figure:
-    levels = np.r_[shown[np.isfinite(shown)], usual or ()]
+def _range(levels: Float[ndarray, " level"], usual: _Range | None) -> Figure:
+    levels = np.r_[levels, usual or ()]
     if not len(levels):
         return {"range": [0, 1], "showticklabels": False}
     low, high = float(levels.min()), float(levels.max())
