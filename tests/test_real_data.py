@@ -9,6 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from graspad import PAPER, RECIPE, GraspDetector
 from graspad.config import Scoring, Training, Velocity
+from graspad.stream import Stream
 
 BRIEF_NETWORK = PAPER.override(
     velocity=Velocity(dropout=0.0),
@@ -46,3 +47,5 @@ def test_fit_and_score_real_series(real_data, series, train_rows, test_rows, set
     explanation = detector.explain(new[:200])
     np.testing.assert_allclose(explanation.by_sensor.sum(axis=1), explanation.score)
     np.testing.assert_allclose(explanation.by_band.sum(axis=1), explanation.score, rtol=1e-4, atol=1e-4)
+    stream, batch = Stream(detector), detector.scores_by_alignment(new[:120])["causal"]
+    np.testing.assert_allclose([stream.push(row).score for row in new[:120].to_numpy()], batch, rtol=1e-5)

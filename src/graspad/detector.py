@@ -244,7 +244,7 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
     def _rows(self, table: Table, maintenance: Periods = ()) -> Rows:
         table.check_time()
         values = table.in_order(self._model.sensors)
-        _check_finite(values, self._model.sensors)
+        check_finite(values, self._model.sensors)
         window = self._model.settings.window
         if len(values) < window:
             raise InputError(
@@ -327,7 +327,7 @@ def _check_rows(table: Table, settings: Settings) -> int:
     if not table.sensors:
         raise InputError("The data has no sensor columns. Give one numeric column per sensor.")
     table.check_time()
-    _check_finite(table.values, table.sensors)
+    check_finite(table.values, table.sensors)
     share = settings.training.validation_share
     cut = round(len(table.values) * (1 - share))
     if min(cut, len(table.values) - cut) < settings.window:
@@ -345,7 +345,8 @@ def _check_rows(table: Table, settings: Settings) -> int:
     return cut
 
 
-def _check_finite(values: Float[ndarray, "row sensor"], sensors: tuple[str, ...]) -> None:
+def check_finite(values: Float[ndarray, "row sensor"], sensors: tuple[str, ...]) -> None:
+    """Refuse values that no score can be made of, missing ones apart."""
     bad = np.abs(values) > _HUGE
     if bad.any():
         row, column = np.argwhere(bad)[0]

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Shaped
 from numpy import ndarray
 
-from graspad.alarms.culprits import blame, course_left
+from graspad.alarms.culprits import course_left, ranked
 from graspad.alarms.incidents import Incident, Rules, Span, identify, track
 from graspad.alarms.threshold import Threshold
 from graspad.data.files import frame_of
@@ -43,14 +43,13 @@ class Explanation:
     def incident(self, span: Span, left: Float[ndarray, " sensor"], p_value: float, **more: Any) -> Incident:
         """Describe an incident by its peak and its shares; `left` says how far each sensor left its course."""
         parts = _shares(self.by_sensor[span.start : span.end])
-        order = np.lexsort((-parts, -blame(parts, left)))
         return Incident(
             span.start,
             span.end,
             span.peak,
             span.score,
             p_value,
-            tuple((self.sensors[index], float(parts[index])) for index in order),
+            ranked(self.sensors, parts, left),
             tuple(_shares(self.by_band[span.start : span.end]).tolist()),
             **more,
         )

@@ -116,6 +116,16 @@ class View:
         by_sensor, by_flow_time = _gathered(parts, starts, self._count(seen), *shapes)
         return by_sensor.numpy().astype(np.float64), by_flow_time.numpy().astype(np.float64)
 
+    def latest(self, seen: Rows) -> Float[ndarray, " sensor"] | None:
+        """ξ of the window that these rows are, split by sensor; None where they fill none, or lie in a longer gap."""
+        if len(seen.values) < self.lens.window or seen.lost.any():
+            return None
+        if seen.filled is not None and not seen.filled.any():
+            seen = replace(seen, filled=None)
+        with torch.inference_mode():
+            (shares,) = self._shares(seen, torch.zeros(1, dtype=torch.int64), None, None)
+            return shares.by_sensor.sum(dim=1)[0].numpy().astype(np.float64)
+
     def to_rows(self, by_window: Float[ndarray, "window *any"], rows: int, align: Align) -> Float[ndarray, "row *any"]:
         """Values of windows on the rows of the table; NaN where there is none."""
         return self.to_table(to_rows(by_window, self.lens.window, align), rows, align)

@@ -41,6 +41,14 @@ def blame(shares: Float[ndarray, " sensor"], left: Float[ndarray, " sensor"]) ->
     return shares * np.square(left)
 
 
+def ranked(
+    sensors: tuple[str, ...], shares: Float[ndarray, " sensor"], left: Float[ndarray, " sensor"]
+) -> tuple[tuple[str, float], ...]:
+    """The sensors with their shares, the one most to blame first."""
+    order = np.lexsort((-shares, -blame(shares, left)))
+    return tuple((sensors[index], float(shares[index])) for index in order)
+
+
 def course_left(
     values: Float[ndarray, "row sensor"], lost: Bool[ndarray, " row"], start: int, end: int
 ) -> Float[ndarray, " sensor"]:

@@ -47,7 +47,8 @@ class Drift:
         self._threshold = threshold.value
         self._size = max(threshold.merge, len(quiet) // _BLOCKS)
         blocks = quiet[: len(quiet) // self._size * self._size].reshape(-1, self._size)
-        self._normal = np.cumsum(blocks, axis=1)[:, -1] / self._size  # added one by one, as in push: equal to the bit
+        # Added one by one, as in push: the same rows have the same mean, to the bit.
+        self._normal = np.cumsum(blocks, axis=1, dtype=np.float64)[:, -1] / self._size
         memory = len(blocks) // 4
         self._memory = deque(self._normal[len(blocks) - memory :].tolist(), maxlen=memory)
         self._sudden = min(_SUDDEN, memory // 2)
@@ -95,8 +96,7 @@ class Drift:
         if state["threshold"] != self._threshold or len(state["memory"]) != len(self._memory):
             raise InputError("This state of drift belongs to another threshold. Begin anew with Drift(threshold).")
         self._memory.extend(state["memory"])
-        self._count, self._sum = state["block"]
-        self._alarming = state["alarming"]
+        (self._count, self._sum), self._alarming = state["block"], state["alarming"]
 
     def _judge(self) -> tuple[Verdict, str]:
         latest = np.array(self._memory)

@@ -74,3 +74,38 @@ class Rows:
     def whole_windows(self, window: int) -> Bool[ndarray, " window"]:
         """Which windows hold no lost row."""
         return count_in_windows(self.lost, window) == 0
+
+
+class Feed:
+    """Rows that come one by one, with gaps filled as `Rows.of` does; the last `kept` of them stay at hand."""
+
+    def __init__(self, sensors: int, limit: int, kept: int) -> None:
+        self.limit, self.kept = limit, kept
+        self.last = np.full(sensors, np.nan, dtype=np.float32)  # the last observed value of each sensor
+        self.age = np.zeros(sensors, dtype=np.int64)  # rows since then
+        self.values = np.empty((0, sensors), dtype=np.float32)
+        self.filled = np.empty((0, sensors), dtype=bool)
+        self.lost = np.empty(0, dtype=bool)
+
+    def push(
+        self, values: Float[ndarray, " sensor"], left_out: bool = False, filled: Bool[ndarray, " sensor"] | None = None
+    ) -> None:
+        """Take the next row of scaled values, NaN where one is missing; a row that is `left_out` is lost.
+
+        Of values that were filled before they came, `filled` tells which.
+        """
+        missing = np.isnan(values)
+        self.age = np.where(missing, self.age + 1, 0)
+        self.last = np.where(missing, self.last, values)
+        unknown = np.isnan(self.last)
+        lost = left_out or bool(((self.age > self.limit) | unknown).any())
+        self.values = self._longer(self.values, np.where(unknown, 0, self.last))
+        self.filled = self._longer(self.filled, missing if filled is None else filled)
+        self.lost = self._longer(self.lost, np.array(lost))
+
+    def latest(self, count: int) -> Rows:
+        """The last rows, as many as there are."""
+        return Rows(self.values[-count:], self.filled[-count:], self.lost[-count:])
+
+    def _longer(self, kept: ndarray, new: ndarray) -> ndarray:
+        return np.concatenate([kept[-self.kept + 1 :], new[None]]) if self.kept > 1 else new[None]
