@@ -20,6 +20,8 @@ from rich.table import Table as Grid
 import graspad
 from graspad.bench import commands as bench
 from graspad.errors import GraspError
+from graspad.options import AsJson, AtLeast, CoolDown, Data, Drop, Maintenance, Merge, ModelFile
+from graspad.watch.command import watch
 
 if TYPE_CHECKING:
     from graspad.data.table import Table
@@ -35,20 +37,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(bench.app, name="bench")
+app.command()(watch)
 console = Console()
 errors = Console(stderr=True)
-
-Data = Annotated[Path, typer.Argument(help="CSV or Parquet file, one column per sensor.")]
-ModelFile = Annotated[Path, typer.Argument(help="Model that `graspad fit` wrote.")]
-Drop = Annotated[list[str] | None, typer.Option(help="Column that is no sensor, such as a label; may be repeated.")]
-Maintenance = Annotated[
-    list[str] | None,
-    typer.Option(help="Period to leave out, first/last time, such as 2026-01-05T10:00/2026-01-05T12:00; repeatable."),
-]
-AtLeast = Annotated[int, typer.Option(help="Alarms that make an incident; fewer are none.")]
-CoolDown = Annotated[int, typer.Option(help="Rows after an incident in which no other begins.")]
-Merge = Annotated[int | None, typer.Option(help="Alarms this many rows apart are one incident. Default: a window.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
 def main() -> None:

@@ -98,6 +98,16 @@ class Stream:
         """How many rows have come, late ones apart."""
         return self._scorer.rows
 
+    @property
+    def sensors(self) -> tuple[str, ...]:
+        """The sensors of a row, in the model's order."""
+        return self._model.sensors
+
+    @property
+    def window(self) -> int:
+        """Rows of a window."""
+        return self._model.settings.window
+
     def push(self, row: Row, time: Any = None) -> Reading:
         """Take the next row: values by sensor name, or all of them in the model's order; None or NaN are missing.
 
@@ -173,7 +183,7 @@ class Stream:
             self._case = None
             return tuple(events)
         if before is None or before.start != span.start:
-            self._case = Case.opened(feed.values, feed.lost, self._model.settings.window - 1, self._time)
+            self._case = Case.opened(feed.values, feed.lost, self.window - 1, self._time)
         assert self._case is not None
         self._case.add(row, span, self._time, None if feed.lost[-1] else feed.values[-1], shares)
         if not self._case.told and (incident := self._under_way()) is not None:
@@ -194,7 +204,7 @@ class Stream:
             return "filled" if mostly_filled else "scored"
         if skipped:
             return "skipped"
-        return "warm-up" if self.rows < self._model.settings.window else "gap"
+        return "warm-up" if self.rows < self.window else "gap"
 
     def _values(self, row: Row) -> Float[ndarray, " sensor"]:
         """The values in the model's order."""
