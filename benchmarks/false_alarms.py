@@ -12,8 +12,7 @@ from __future__ import annotations
 import argparse
 import csv
 import os
-import warnings
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -21,8 +20,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from graspad import GraspDetector, simulate
+from graspad.alarms.incidents import Rules, track
 from graspad.alarms.rate import Allowed
-from graspad.alarms.spans import spans
 from graspad.alarms.threshold import Threshold
 from graspad.bench.datasets import find_series
 from graspad.config import Align
@@ -32,6 +31,7 @@ RESULTS, PICTURE = REPOSITORY / "results" / "false_alarms.csv", REPOSITORY / "do
 WISHES = ("1/day", "3/week", "1/week", "1/month")
 MINUTE, WEEK = 60.0, 604_800.0
 ALIGNS: tuple[Align, ...] = ("overlap", "causal")
+Scores = dict[Align, np.ndarray]
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Count:
     """Incidents that were wished for and that came, over so many weeks of normal rows."""
 
     data: str
-    align: str
+    align: Align
     wish: str
     weeks: float
     wished: float
@@ -64,46 +64,40 @@ def main() -> None:
 
 def plant(days: int, weeks: int) -> list[Count]:
     """Fit on normal days, count incidents in weeks that follow other random numbers, four at a time."""
-    normal = simulate.normal(days=days, seed=0)
-    months = [simulate.normal(days=28, seed=seed) for seed in range(1, 1 + weeks // 4)]
-    counts: list[Count] = []
-    for align in ALIGNS:
-        detector = GraspDetector(align=align, progress=False).fit(normal.values)
-        scores = [detector.decision_function(month.values) for month in months]
-        counts += tally(f"plant, fit on {days} days", align, [(detector, scores)])
-    return counts
+    detector = GraspDetector(progress=False).fit(simulate.normal(days=days, seed=0).values)
+    months = (simulate.normal(days=28, seed=seed) for seed in range(1, 1 + weeks // 4))
+    return tally(
+        f"plant, fit on {days} days", [(detector, [detector.scores_by_alignment(month.values) for month in months])]
+    )
 
 
 def smd() -> list[Count]:
     """Fit on each machine's training rows, count in its test rows that are labelled normal."""
-    counts: list[Count] = []
-    series = find_series(Path(os.environ["GRASPAD_DATA"]), ["SMD"])
-    for align in ALIGNS:
-        fitted = []
-        for one in series:
-            data = one.load()
-            detector = GraspDetector(align=align, progress=False).fit(data.train)
-            scores = detector.decision_function(data.test)
-            # A window that touches an anomaly may alarm with reason.
-            near = np.convolve(data.labels, np.ones(2 * detector.model_.settings.window + 1), mode="same") > 0
-            fitted.append((detector, [np.where(near, np.nan, scores)]))
-        counts += tally(f"SMD, {len(series)} machines", align, fitted)
-    return counts
+    series, fitted = find_series(Path(os.environ["GRASPAD_DATA"]), ["SMD"]), []
+    for one in series:
+        data = one.load()
+        detector = GraspDetector(progress=False).fit(data.train)
+        # A window that touches an anomaly may alarm with reason.
+        near = np.convolve(data.labels, np.ones(2 * detector.model_.settings.window + 1), mode="same") > 0
+        known = {
+            align: np.where(near, np.nan, scores) for align, scores in detector.scores_by_alignment(data.test).items()
+        }
+        fitted.append((detector, [known]))
+    return tally(f"SMD, {len(series)} machines", fitted)
 
 
-def tally(name: str, align: Align, fitted: Iterable[tuple[GraspDetector, list[np.ndarray]]]) -> list[Count]:
-    """Count the incidents of all tables at the threshold of each wish."""
-    counts = [Count(name, align, wish, 0.0, 0.0, 0) for wish in WISHES]
+def tally(name: str, fitted: Sequence[tuple[GraspDetector, list[Scores]]]) -> list[Count]:
+    """Count the incidents of all tables at the threshold of each wish, as `explain` and a stream find them."""
+    counts = [Count(name, align, wish, 0.0, 0.0, 0) for align in ALIGNS for wish in WISHES]
     for detector, tables in fitted:
-        known = detector.threshold_
         for count in counts:
-            allowed = Allowed.wished(count.wish, MINUTE)
-            with warnings.catch_warnings(record=True):
-                threshold = Threshold(known.normal_scores, allowed, known.merge)
-            rows = sum(int((~np.isnan(scores)).sum()) for scores in tables)
-            count.weeks += rows * MINUTE / WEEK
-            count.wished += rows * max(allowed.share, threshold.rarest)
-            count.came += sum(len(list(spans(threshold.alarms(scores), threshold.merge))) for scores in tables)
+            known, allowed = detector.thresholds_[count.align], Allowed.wished(count.wish, MINUTE)
+            threshold = Threshold(known.normal_scores, allowed, known.merge)
+            for scores in (table[count.align] for table in tables):
+                rows = int((~np.isnan(scores)).sum())
+                count.weeks += rows * MINUTE / WEEK
+                count.wished += rows * threshold.granted.share
+                count.came += len(track(scores, threshold.alarms(scores), threshold, Rules()))
     return counts
 
 
