@@ -98,6 +98,7 @@ class Outcome:
     """What became of a fault: its highest score over the threshold and, if it was found, what was named in each way."""
 
     kind: str
+    sensors: tuple[str, ...]
     peak: float
     named: dict[str, tuple[bool, bool]]  # rightly; at least one
 
@@ -112,6 +113,8 @@ def plant(weeks: int, models: Path | None) -> list[Row]:
         witness, rng = Witness.of(detector.model_, detector.model_.rows(normal)), np.random.default_rng(0)
         outcomes = [one for week in range(1, 1 + weeks) for one in week_of_faults(detector, witness, week, rng)]
         table += summary(align, outcomes)
+        spikes = sorted((one.peak, *one.sensors) for one in outcomes if one.kind == "spike")
+        print(f"{align}, spikes over the threshold:", *(f"{sensor} {peak:.2f}" for peak, sensor in spikes))
     show([row for row in table if row["way"] in SHOWN or row["kind"] == "all"])
     return table
 
@@ -134,7 +137,7 @@ def week_of_faults(detector: GraspDetector, witness: Witness, seed: int, rng: np
                 ranked = ranking(suspicion, rng)
                 named[way] = rightly_named(ranked, causes), one_named(ranked, causes)
         peak = np.nanmax(explanation.score[fault.start : end]) / detector.threshold_.value
-        yield Outcome(fault.kind, float(peak), named)
+        yield Outcome(fault.kind, fault.sensors, float(peak), named)
 
 
 def summary(align: str, outcomes: Sequence[Outcome]) -> list[Row]:
