@@ -11,11 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from graspad.alarms.incidents import Rules as Rules
     from graspad.config import PAPER as PAPER
     from graspad.config import RECIPE as RECIPE
     from graspad.config import Settings as Settings
     from graspad.detector import GraspDetector as GraspDetector
     from graspad.errors import GraspError as GraspError
+    from graspad.stream import Reading as Reading
+    from graspad.stream import Stream as Stream
 
 __version__ = "0.1.0"
 
@@ -26,8 +29,11 @@ _HOME = {
     "RECIPE": "graspad.config",
     "Settings": "graspad.config",
     "GraspError": "graspad.errors",
+    "Rules": "graspad.alarms.incidents",
+    "Stream": "graspad.stream",
+    "Reading": "graspad.stream",
 }
-__all__ = ["PAPER", "RECIPE", "GraspDetector", "GraspError", "Settings"]
+__all__ = ["PAPER", "RECIPE", "GraspDetector", "GraspError", "Reading", "Rules", "Settings", "Stream"]
 
 
 def __getattr__(name: str) -> Any:

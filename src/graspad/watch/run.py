@@ -91,6 +91,8 @@ class Watch:
         if self.stream.rows % self.stream.window:
             return []
         verdict, drift = self.stream.drift.verdict, self._drift
+        if verdict == "alarm":  # the incident says so itself
+            return []
         drift["times"] = drift["times"] + 1 if verdict == drift["seen"] else 1
         drift["seen"] = verdict
         if drift["times"] < _SURE or verdict == drift["told"]:
