@@ -11,6 +11,7 @@ from sklearn.base import clone
 from graspad import PAPER, GraspDetector
 from graspad.config import Training, Velocity
 from graspad.errors import GraspError, InputError, InvalidSettingError, NotFittedError
+from graspad.stream import Stream
 
 QUICK = PAPER.override(
     window=10, velocity=Velocity(hidden=16), training=Training(budget=20, unit="steps", validate_every=5)
@@ -342,3 +343,17 @@ def test_incidents_come_as_a_table_with_ids_that_stay(detector):
     assert worst.id in table["id"].to_pylist()
     assert any("level" in named for named in table["sensors"].to_pylist())
     assert worst.expected
+
+
+def test_scoring_changes_nothing_so_no_threshold_ever_sees_what_it_judges(detector, tmp_path):
+    detector.save(tmp_path / "before.grasp")
+    faulty = plant(200, 1)
+    faulty.loc[100:120, "level"] += 8
+    detector.score(faulty)
+    detector.explain(faulty)
+    detector.expected(faulty)
+    stream = Stream(detector)
+    for row in faulty.to_numpy():
+        stream.push(row)
+    detector.save(tmp_path / "after.grasp")
+    assert (tmp_path / "after.grasp").read_bytes() == (tmp_path / "before.grasp").read_bytes()

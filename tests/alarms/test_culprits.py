@@ -35,3 +35,8 @@ def test_blame_needs_both_a_surprise_and_a_move():
     # A sensor that follows the plant, one that is merely linked, the culprit.
     shares, left = np.array([0.01, 0.5, 0.49]), np.array([9.0, 1.0, 9.0])
     assert blame(shares, left).argmax() == 2
+
+
+def test_a_sensor_that_is_somewhere_else_needs_a_share_too():
+    """A pump that was off and runs now has gone far, but nobody is surprised by it."""
+    assert blame(np.array([0.001, 0.4]), np.array([400.0, 6.0])).argmax() == 1

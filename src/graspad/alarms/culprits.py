@@ -12,6 +12,8 @@ from numpy import ndarray
 BEFORE, _FEWEST = 200, 10
 # In units of a sensor's spread in training. A sensor that stood still just before must move a little more than that.
 _STIRS = 0.1
+# Further off its course than this, a sensor is just somewhere else: how far says no more.
+_ELSEWHERE = 15.0
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,11 @@ class Course:
 
 
 def blame(shares: Float[ndarray, " sensor"], left: Float[ndarray, " sensor"]) -> Float[ndarray, " sensor"]:
-    """Share × squared way from the course: high where the field is surprised by a sensor that has really moved.
+    """Share × squared way from the course, of 15 at most: the field is surprised by a sensor that has really moved.
 
     Shares alone also blame those that are linked to it, and the way alone those that rightly follow the plant.
     """
-    return shares * np.square(left)
+    return shares * np.square(np.minimum(left, _ELSEWHERE))
 
 
 def ranked(
