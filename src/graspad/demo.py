@@ -81,7 +81,7 @@ def _comparison(faulty: Simulation, explanation: Explanation) -> Grid:
     for fault in faulty.faults:
         hits = [found for found in explanation.incidents if found.start < fault.end and fault.start < found.end]
         delay = max(0, min((hit.start for hit in hits), default=0) - fault.start)
-        named = explanation.top_sensors(fault.start, fault.end)
+        named = max(hits, key=lambda hit: hit.score).sensors[:3] if hits else ()
         words = [
             f"[green]{name}[/] {share:.0%}" if name in fault.sensors else f"{name} {share:.0%}" for name, share in named
         ]

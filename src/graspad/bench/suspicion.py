@@ -35,7 +35,7 @@ ByRow = dict[str, Float[ndarray, "row sensor"]]
 BySensor = dict[str, Float[ndarray, " sensor"]]
 ResidualMap = Callable[[Float[Tensor, "window sensor row"]], Float[Tensor, "window sensor row"]]
 
-OURS = "share × way²"
+OURS = "share × way^1.5, at most 15"
 
 # A linear reconstruction keeps the directions that make up this part of the variance.
 _KEPT = 0.9
@@ -91,7 +91,8 @@ def suspicions(
     ways |= {f"{name}, highest": np.nanmax(surprise[name][first:end], axis=0) for name in ("z-score", "expected, 1/6")}
     ways |= {f"{name} × way²": ways[name] * way**2 for name in ("z-score", "expected, 1/6", "left out, 1/6")}
     ways["share × expected, 1/6, highest"] = shares * ways["expected, 1/6, highest"]
-    return ways | {"share × way": shares * way, "share × way^1.5": shares * way**1.5, OURS: blame(shares, way)}
+    ways |= {f"share × way{power}": shares * way**exponent for power, exponent in (("", 1), ("^1.5", 1.5), ("²", 2))}
+    return ways | {OURS: blame(shares, way)}
 
 
 def _residuals(view: View) -> dict[str, ResidualMap]:
