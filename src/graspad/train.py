@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -17,6 +17,10 @@ from graspad.core.path import Path
 from graspad.core.spectrum import Spectrum
 from graspad.core.windows import Windows
 from graspad.velocity.field import Field
+
+# Windows whose gradients are worked out at once: what a network keeps of so few stays in the processor's cache, which
+# makes a step about a quarter faster than the whole batch at once. The gradients add up to those of the batch.
+_PART = 64
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,10 @@ class _Batch:
     xt: Float[Tensor, "batch sensor row"]
     target: Float[Tensor, "batch sensor row"]
     t: Float[Tensor, " batch"]
+
+    def parts(self, size: int) -> Iterator[_Batch]:
+        """The batch, `size` windows at a time."""
+        return map(_Batch, *(torch.split(part, size) for part in (self.xt, self.target, self.t)))
 
 
 def train(
@@ -91,8 +99,11 @@ def train(
                 batch = _draw(x1[chosen], t, spectrum, path, generator)
                 field.train()
                 optimizer.zero_grad()
-                loss = (field(batch.xt, batch.t) - batch.target).square().mean()
-                loss.backward()
+                loss = 0.0
+                for part in batch.parts(_PART):
+                    part_loss = (field(part.xt, part.t) - part.target).square().sum() / batch.xt.numel()
+                    part_loss.backward()
+                    loss += part_loss.item()
                 optimizer.step()
                 scheduler.step()
                 if step % validate_every == 0 or step == steps:
@@ -102,7 +113,7 @@ def train(
                     if settings.patience and step - best_step >= settings.patience * validate_every:
                         break
                 left = (time.perf_counter() - began) / step * (steps - step)
-                on_progress(Progress(step, steps, loss.item(), best_loss, left))
+                on_progress(Progress(step, steps, loss, best_loss, left))
         except KeyboardInterrupt:
             interrupted = True
     field.load_state_dict(best)
