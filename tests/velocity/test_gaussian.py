@@ -10,7 +10,7 @@ from graspad.core.path import Path, flow_times
 from graspad.core.score import draw_sources, stations, window_shares
 from graspad.core.spectrum import Spectrum, bands
 from graspad.core.windows import Windows
-from graspad.velocity.estimate import Estimator
+from graspad.velocity.estimate import Estimator, Moments
 from graspad.velocity.gaussian import GaussianField
 from oracle import Gaussian, GaussianOracle, random_graph
 
@@ -83,6 +83,16 @@ def test_noise_part_obeys_corollary_1(seed, rank, t):
     station = field.station(path.at(torch.tensor(t, dtype=torch.float64)), "eta")
     assert 0 <= station.noise_by_sensor.sum() <= SIZE * (1 + 1e-5)
     torch.testing.assert_close(station.noise_by_sensor.sum(), station.noise_by_mode.sum(), rtol=1e-4, atol=1e-5)
+
+
+@given(st.sets(st.integers(0, 36)), st.integers(0, 2**31))
+def test_moments_are_the_sums_over_windows_however_these_lie(starts, seed):
+    rows = torch.randn(40, SENSORS, generator=torch.Generator().manual_seed(seed))
+    some = Windows(rows, WINDOW, torch.tensor(sorted(starts), dtype=torch.int64))
+    moments, flat = Moments.of(some), some[slice(None)].flatten(1).to(torch.float64)
+    assert moments.count == len(starts)
+    torch.testing.assert_close(moments.total, flat.sum(dim=0), rtol=0, atol=1e-4)
+    torch.testing.assert_close(moments.products, flat.T @ flat, rtol=0, atol=1e-4)
 
 
 def test_estimate_recovers_a_gaussian():

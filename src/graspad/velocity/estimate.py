@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float
@@ -72,7 +72,19 @@ class Moments:
 
     @classmethod
     def of(cls, windows: Windows) -> Moments:
-        """Products in float32, for speed, their sum in float64."""
+        """Neighbouring windows share all but one row, so that long runs of them cost no more than their rows do."""
+        runs = torch.tensor_split(windows.starts, torch.nonzero(windows.starts.diff() != 1)[:, 0] + 1)
+        short = [run for run in runs if len(run) < windows.length]
+        moments = cls._one_by_one(replace(windows, starts=torch.cat([windows.starts[:0], *short])))
+        rows = windows.rows.to(torch.float64)
+        for run in runs:
+            if len(run) >= windows.length:
+                moments += cls._sliding(rows[run[0] : run[-1] + windows.length], windows.length)
+        return moments
+
+    @classmethod
+    def _one_by_one(cls, windows: Windows) -> Moments:
+        """Of any windows. Products in float32, for speed, their sum in float64."""
         size = windows.rows.shape[1] * windows.length
         total, products = torch.zeros(size, dtype=torch.float64), torch.zeros(size, size, dtype=torch.float64)
         for part in windows.batches(_CHUNK):
@@ -80,6 +92,29 @@ class Moments:
             total += flat.sum(dim=0)
             products += flat.T @ flat
         return cls(len(windows), total, products)
+
+    @classmethod
+    def _sliding(cls, rows: Float[Tensor, "row channel"], length: int) -> Moments:
+        """Of all windows of these rows.
+
+        The products of row i with row i + lag of each window are those of row i − 1 with row i − 1 + lag, without the
+        first window's and with those of the window that would come next.
+        """
+        count, channels = len(rows) - length + 1, rows.shape[1]
+        total = torch.stack([rows[i : i + count].sum(dim=0) for i in range(length)], dim=1)
+        products = rows.new_empty(channels, length, channels, length)
+        by_lag = torch.stack([rows[:count].T @ rows[lag : lag + count] for lag in range(length)], dim=2)
+        for i in range(length):
+            if i > 0:
+                gone, come = (rows[at : at + length - i].T for at in (i - 1, i - 1 + count))
+                by_lag = by_lag[..., :-1] + come[:, :1, None] * come - gone[:, :1, None] * gone
+            products[:, i, :, i:] = by_lag
+        later = torch.ones(length, length, dtype=torch.bool).triu().repeat(channels, channels)
+        products = products.view(later.shape)
+        return cls(count, total.flatten(), torch.where(later, products, products.T))
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(self.count + other.count, self.total + other.total, self.products + other.products)
 
     def __sub__(self, other: Moments) -> Moments:
         return Moments(self.count - other.count, self.total - other.total, self.products - other.products)
