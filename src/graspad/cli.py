@@ -220,8 +220,10 @@ def explain(
     grid = Grid("start", "end", "rows", "peak score", "expected", "sensors to blame", title=f"Incidents in {new.name}")
     for item in records:
         named = "  ".join(f"{sensor['name']} {sensor['share']:.0%}" for sensor in item["sensors"])
-        end = f"{item['end']}{' …' if item['ongoing'] else ''}"
-        columns = (item["start"], end, item["rows"], f"{item['score']:.3g}", item["expected"], named)
+        # With a space a narrow terminal breaks a time in two lines; without, it would cut off the hours.
+        start, end = (str(item[time]).replace("T", " ") for time in ("start", "end"))
+        end += " …" if item["ongoing"] else ""
+        columns = (start, end, item["rows"], f"{item['score']:.3g}", item["expected"], named)
         grid.add_row(*(_plain(str(column)) for column in columns))
     console.print(grid if explanation.incidents else "Nothing over the threshold.", highlight=False)
     if report is not None:
