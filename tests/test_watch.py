@@ -20,8 +20,10 @@ import pytest
 from graspad import RECIPE, GraspDetector
 from graspad.config import Scoring
 from graspad.errors import InputError
+from graspad.stream import Stream
 from graspad.watch.journal import Journal
 from graspad.watch.rows import Reader
+from graspad.watch.run import Watch
 from graspad.watch.source import Source
 
 SENSORS = ["flow", "level", "pump"]
@@ -134,6 +136,36 @@ def test_killed_and_restarted_it_loses_no_line_and_repeats_none(model, troubled,
         watching.wait()
     assert kills == 3
     assert lines(out.read_text()) == lines(whole)
+
+
+class Ending(Source):
+    """A file whose watch dies while it takes the 20th line."""
+
+    def lines(self):
+        for number, line in enumerate(super().lines(), 1):
+            if number == 20:
+                raise MemoryError
+            yield line
+
+
+def test_killed_before_anything_happened_it_repeats_no_line(model, troubled, whole, tmp_path):
+    live, out, state = tmp_path / "live.csv", tmp_path / "alarms.jsonl", tmp_path / "pump7.state"
+    troubled[:50].to_csv(live, index=False)
+    out.write_text("kept\n")
+
+    def watch(source: Source) -> Watch:
+        return Watch(Stream(GraspDetector.load(model)), source, Reader(tuple(SENSORS)), Journal(out, state))
+
+    for _ in range(2):
+        dying = watch(Ending(live))
+        with pytest.raises(MemoryError):
+            dying.run()
+        dying.journal.close()
+        assert len(lines_of(out)) == 1 + 18
+    last = watch(Source(live, follow=False))
+    last.run()
+    last.close(seconds=0)
+    assert lines_of(out) == ["kept", *whole.splitlines()[:50]]
 
 
 def lines_of(out: Path) -> list[str]:

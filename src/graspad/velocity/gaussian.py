@@ -9,8 +9,8 @@ In spectral coordinates, flattened to vectors of N·R entries, let x1 ~ N(m, C) 
 
 By Lemma 1, η ρ² = (β/α)²: the last line is exactly the expected score at t, so no source has to be drawn.
 
-With n windows, D = N·R and rank r the estimate takes n·N·D products at full rank, else about 10·n·D·r; each flow time D³
-at full rank, else D·r²; a window's score 2·D² or 4·D·r for each flow time. The model holds D·r numbers.
+With n windows, D = N·R and rank r the estimate takes n·N·D products at full rank, else about 10·n·D·r; each flow time
+D³ at full rank, else D·r²; a window's score 2·D² or 4·D·r for each flow time. The model holds D·r numbers.
 """
 
 from __future__ import annotations

@@ -60,6 +60,11 @@ class Journal:
                 raise InputError(told) from None
         self._write(lines)
 
+    def close(self) -> None:
+        """Nothing more comes."""
+        if self.output is not None:
+            self._file.close()
+
     def _write(self, lines: list[str]) -> None:
         for line in lines:
             self._file.write(line.encode() + b"\n")

@@ -32,7 +32,6 @@ class Watch:
     webhook: str | None = None
     readings: bool = True
     on_problem: Callable[[str], None] = lambda told: None
-    rows: int = 0
     _waited: int = 0  # events in the outbox when the state was last saved
     _drift: dict[str, Any] = field(default_factory=lambda: {"told": "fine", "seen": "fine", "times": 0})
 
@@ -48,7 +47,7 @@ class Watch:
 
     def run(self) -> None:
         """Until the lines end; for a file that is followed, they do not."""
-        unsaved = 0
+        unsaved = self._save([])  # from now on a restart knows how long the output was before it began
         for line in self.source.lines():
             if line is None:  # nothing to do: a good moment
                 if unsaved or self._outbox_moved():
@@ -66,6 +65,7 @@ class Watch:
         """Save, after the receiver had so long to take what waits; gives how many events still wait."""
         left = self._outbox.close(seconds) if self._outbox is not None else []
         self._save([])
+        self.journal.close()
         return len(left)
 
     def _records(self, line: str) -> list[dict[str, Any]]:
@@ -75,11 +75,10 @@ class Watch:
                 return []
             reading = self.stream.push(*found)
         except InputError as error:
-            if self.rows == 0 and not self.journal.saved:
+            if self.stream.rows == 0:
                 raise  # the very first rows are wrong: so will be all others
             self.on_problem(f"{line[:60]!r}: {error}")
             return [{"type": "error", "line": line[:200], "message": str(error)}]
-        self.rows += 1
         incidents = [{"type": "incident", "event": kind, **incident.record(_TOP)} for kind, incident in reading.events]
         if self._outbox is not None:
             for incident in incidents:
