@@ -91,6 +91,24 @@ class Scoring(_Frozen):
     looks: tuple[Look, ...] = ()
 
 
+class Calibration(_Frozen):
+    """The numbers of `core.calibrate`. They are no settings of a detector, but results say what they were."""
+
+    # A sensor counts where it exceeds this quantile of its own normal range.
+    usual: Fraction = 0.95
+    # The shortest way, in logarithms, from the usual to the highest: a sensor that hardly varies in normal operation
+    # has next to none, and would count without limit. The same for ξ, from its median to the usual.
+    shortest: float = 0.2
+    shortest_plain: float = 0.05
+    # A sensor counts at most so many times its normal way. The farthest one counts more, for what it is beyond that
+    # way: one sensor further out than ever tells more than many that are as far out as they sometimes are.
+    most: float = 5.0
+    farthest: float = 4.0
+    # What ξ counts at its usual height, and how softly that begins: without, all rows below every level would tie.
+    plain: float = 1.75
+    soft: float = 0.1
+
+
 class Settings(_Frozen):
     """One complete description of a detector, apart from data, graph and seed."""
 
@@ -115,6 +133,8 @@ class Settings(_Frozen):
         except ValidationError as error:
             raise InvalidSettingError.from_pydantic(error) from None
 
+
+CALIBRATION = Calibration()
 
 PAPER = Settings()
 

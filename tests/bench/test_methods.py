@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graspad.bench import grasp
 from graspad.bench.baselines.copod import COPOD
 from graspad.bench.baselines.hbos import HBOS
 from graspad.bench.baselines.knn_window import KNNWindow
 from graspad.bench.baselines.trivial import Energy, Mahalanobis, Smoothed
-from graspad.bench.method import RowScores
+from graspad.bench.method import RowScores, config_hash
 from graspad.bench.methods import METHODS, build
+from graspad.config import CALIBRATION
 from graspad.detector import GraspDetector
 
 RNG = np.random.default_rng(5)
@@ -170,3 +172,11 @@ def _flat(settings: dict[str, object], prefix: str = "") -> dict[str, object]:
     for key, value in settings.items():
         flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
     return flat
+
+
+def test_settings_tell_every_number_of_the_calibration(monkeypatch):
+    """Results of a recipe whose numbers have changed since must not pass for those of today's."""
+    before = config_hash(build("grasp").settings), config_hash(build("grasp-paper").settings)
+    monkeypatch.setattr(grasp, "CALIBRATION", CALIBRATION.model_copy(update={"farthest": 3.0}))
+    assert config_hash(build("grasp").settings) != before[0]
+    assert config_hash(build("grasp-paper").settings) == before[1]  # it is not calibrated

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 from graspad.bench.method import Method, RowScores, Values
-from graspad.config import Settings
+from graspad.config import CALIBRATION, Settings
 
 
 class Grasp(Method):
@@ -20,8 +20,9 @@ class Grasp(Method):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Every number of the method."""
-        return {**self.preset.model_dump(), "graph": self.graph or "data"}
+        """Every number of the method: a run that goes on after one of them has changed tells so."""
+        calibration = {"calibration": CALIBRATION.model_dump()} if self.preset.scoring.calibrate else {}
+        return {**self.preset.model_dump(), "graph": self.graph or "data", **calibration}
 
     def fit(self, train: Values, seed: int) -> None:
         """Fit a detector, its label-free threshold included."""

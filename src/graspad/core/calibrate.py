@@ -10,18 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from graspad.config import CALIBRATION
 from graspad.core.score import Shares
-
-# A sensor counts where it exceeds this quantile of its own normal range.
-_USUAL = 0.95
-# The shortest way, in logarithms, from the usual to the highest: a sensor that hardly varies in normal operation has
-# next to none, and would count without limit. The same for ξ, from its median to the usual.
-_SHORTEST, _SHORTEST_PLAIN = 0.2, 0.05
-# A sensor counts at most so many times its normal way. The farthest one counts more, for what it is beyond that way:
-# one sensor further out than ever tells more than many that are as far out as they sometimes are.
-_MOST, _FARTHEST = 5.0, 4.0
-# What ξ counts at its usual height, and how softly that begins: without, all rows below every level would tie.
-_PLAIN, _SOFT = 1.75, 0.1
 
 
 @dataclass(frozen=True)
@@ -42,14 +32,14 @@ class Levels:
     @classmethod
     def of(cls, shares: Float[Tensor, "window time sensor"]) -> Levels:
         """Measure the levels on the shares of held-out normal windows."""
-        usual_shares = _quantile(shares, _USUAL)
+        usual_shares = _quantile(shares, CALIBRATION.usual)
         gain = 1 / ((usual_shares * usual_shares.mean(dim=0)).sqrt() * shares.shape[1])
         level = (shares * gain).sum(dim=1)
-        usual = _quantile(level, _USUAL)
-        reach = (level.amax(dim=0) / usual).log().clamp(min=_SHORTEST)
+        usual = _quantile(level, CALIBRATION.usual)
+        reach = (level.amax(dim=0) / usual).log().clamp(min=CALIBRATION.shortest)
         log_score = shares.sum(dim=(1, 2)).log()
         middle = _quantile(log_score, 0.5)
-        way = (_quantile(log_score, _USUAL) - middle).clamp(min=_SHORTEST_PLAIN)
+        way = (_quantile(log_score, CALIBRATION.usual) - middle).clamp(min=CALIBRATION.shortest_plain)
         return cls(gain, usual, reach, torch.stack([middle, way]))
 
     def apply(self, shares: Shares) -> Shares:
@@ -61,11 +51,11 @@ class Levels:
         """
         parts = shares.by_sensor * self.gain
         level = parts.sum(dim=1)
-        alone = ((level / self.usual).clamp(min=1).log() / self.reach).clamp(max=_MOST)
+        alone = ((level / self.usual).clamp(min=1).log() / self.reach).clamp(max=CALIBRATION.most)
         farthest, where = alone.max(dim=1, keepdim=True)
-        alone.scatter_add_(1, where, _FARTHEST * (farthest - 1).clamp(min=0))
+        alone.scatter_add_(1, where, CALIBRATION.farthest * (farthest - 1).clamp(min=0))
         middle, way = self.plain
-        plain = _PLAIN * _above_zero((shares.score.log() - middle) / way)
+        plain = CALIBRATION.plain * _above_zero((shares.score.log() - middle) / way)
         divided = shares.by_sensor * (plain / shares.score)[:, None, None]
         return shares.scaled_to(parts * (alone / level)[:, None] + divided)
 
@@ -84,8 +74,9 @@ def by_others(parts: Sequence[Float[Tensor, "_ time sensor"]]) -> list[Shares]:
 
 def _above_zero(x: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
     """A soft max(x, 0): (x + √(x² + 4s²)) / 2, which rises everywhere and is never zero."""
-    root = (x.square() + 4 * _SOFT**2).sqrt()
-    return torch.where(x > 0, (x + root) / 2, 2 * _SOFT**2 / (root - x))  # the same, without cancellation below 0
+    s = CALIBRATION.soft
+    root = (x.square() + 4 * s**2).sqrt()
+    return torch.where(x > 0, (x + root) / 2, 2 * s**2 / (root - x))  # the same, without cancellation below 0
 
 
 def _quantile(values: Float[Tensor, "window *any"], q: float) -> Float[Tensor, "*any"]:
