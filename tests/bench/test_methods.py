@@ -15,7 +15,7 @@ from graspad.bench.baselines.hbos import HBOS
 from graspad.bench.baselines.knn_window import KNNWindow
 from graspad.bench.baselines.trivial import Energy, Mahalanobis, Smoothed
 from graspad.bench.method import RowScores, config_hash
-from graspad.bench.methods import METHODS, build
+from graspad.bench.methods import METHODS, build, chosen
 from graspad.config import CALIBRATION
 from graspad.detector import GraspDetector
 
@@ -180,3 +180,10 @@ def test_settings_tell_every_number_of_the_calibration(monkeypatch):
     monkeypatch.setattr(grasp, "CALIBRATION", CALIBRATION.model_copy(update={"farthest": 3.0}))
     assert config_hash(build("grasp").settings) != before[0]
     assert config_hash(build("grasp-paper").settings) == before[1]  # it is not calibrated
+
+
+def test_all_is_the_main_table():
+    names = list(chosen(["all"]))
+    assert len(names) == 13 + 1 + 6
+    assert {"hbos", "catch", "grasp", "random", "energy-smooth"} < set(names)
+    assert not any(name.startswith("grasp-") or name.endswith("-fixed") for name in names)

@@ -28,7 +28,9 @@ DataFolder = Annotated[Path, typer.Option(help="Folder with <SET>/<SET>_<series>
 def run(
     data: DataFolder,
     out: Annotated[Path, typer.Option(help="CSV for the results; one that exists is completed.")],
-    methods: Annotated[str, typer.Option(help="Names separated by commas, or all; see `graspad bench methods`.")],
+    methods: Annotated[
+        str, typer.Option(help="Names separated by commas, or all of the main table; see `bench methods`.")
+    ],
     sets: Annotated[str | None, typer.Option(help="Names separated by commas; all in the folder if left out.")] = None,
     seeds: Annotated[str, typer.Option(help="Such as 0, 0,1,2 or 0:3 (3 not included).")] = "0",
     limit: Annotated[
@@ -57,12 +59,13 @@ def run(
     series = [one for group in _by_set(find_series(data, _names(sets))) for one in group[::every][:limit]]
     units = plan(series, names, _seeds(seeds))
     with Record(out) as record:
-        record.note_settings(chosen(names).items())
+        built = chosen(names)
+        record.note_settings(built.items())
         done = record.done(retry)
         todo = [unit for unit in units if done.get(unit.key) != unit.config]
         changed = sum(unit.key in done for unit in todo)
         console.print(
-            f"{len(series)} series, {len(names)} methods: {len(units)} units, {len(units) - len(todo)} done before"
+            f"{len(series)} series, {len(built)} methods: {len(units)} units, {len(units) - len(todo)} done before"
             + (f", {changed} to be run again with changed settings" if changed else ""),
             highlight=False,
             soft_wrap=True,
