@@ -87,11 +87,11 @@ class Case:
         return total
 
 
-# All of them at full rank, which ends at sensors · window = 4096.
+# All of them at full rank, which ends at sensors · window = 2048.
 FACTORS = {
     "rows": (0.25, 1, 2),
-    "sensors": (0.25, 0.5, 1, 1.5),
-    "window": (0.2, 0.5, 1, 1.5),
+    "sensors": (0.25, 0.5, 1),
+    "window": (0.2, 0.5, 1),
     "flow_times": (1 / 3, 1, 3),
 }
 

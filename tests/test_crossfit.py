@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from graspad.config import CLOSED_FORM
 from graspad.core.path import Path
 from graspad.core.spectrum import Spectrum
 from graspad.core.windows import Windows
-from graspad.crossfit import RIDGES, best_ridge, cross_fit
+from graspad.crossfit import best_ridge, cross_fit
 from graspad.data.gaps import Rows
 from graspad.detector import GraspDetector
 from graspad.errors import InputError
@@ -87,7 +88,7 @@ def test_the_ridge_is_the_one_that_fits_held_out_windows_best(noise):
     starts = torch.arange(250 - 9)
     seen, new = Windows(torch.from_numpy(rows), 10, starts[:130]), Windows(torch.from_numpy(rows), 10, starts[140:])
     field = Estimator(seen, spectrum, path, None).all()
-    losses = {ridge: _sampled_loss(field.with_more_noise(ridge), new, path) for ridge in RIDGES}
+    losses = {ridge: _sampled_loss(field.with_more_noise(ridge), new, path) for ridge in CLOSED_FORM.ridges}
     assert best_ridge([(field, new)]) == min(losses, key=losses.get)
 
 

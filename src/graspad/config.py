@@ -91,8 +91,18 @@ class Scoring(_Frozen):
     looks: tuple[Look, ...] = ()
 
 
+class ClosedForm(_Frozen):
+    """The numbers of the closed form that are no settings of a detector; results say what they were."""
+
+    # Up to so many entries of a window (40 sensors at 50 rows) every direction is kept, beyond that the leading ones.
+    full: Positive = 2048
+    leading: Positive = 256
+    # Least variances to choose from, in units of each sensor's own.
+    ridges: tuple[float, ...] = (0.001, 0.01, 0.1, 1.0)
+
+
 class Calibration(_Frozen):
-    """The numbers of `core.calibrate`. They are no settings of a detector, but results say what they were."""
+    """The numbers of `core.calibrate`, likewise."""
 
     # A sensor counts where it exceeds this quantile of its own normal range.
     usual: Fraction = 0.95
@@ -134,7 +144,7 @@ class Settings(_Frozen):
             raise InvalidSettingError.from_pydantic(error) from None
 
 
-CALIBRATION = Calibration()
+CLOSED_FORM, CALIBRATION = ClosedForm(), Calibration()
 
 PAPER = Settings()
 

@@ -16,14 +16,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from graspad.config import CLOSED_FORM
 from graspad.core.windows import Windows
 from graspad.data.gaps import Rows
 from graspad.errors import InputError
 from graspad.velocity.estimate import Estimator
 from graspad.velocity.gaussian import GaussianField
 
-# Least variances to choose from, in units of each sensor's own, and how many windows of a block tell which is best.
-RIDGES = (0.001, 0.01, 0.1, 1.0)
+# So many windows of a block tell which ridge is best.
 _WINDOWS = 500
 
 
@@ -81,5 +81,6 @@ def best_ridge(held_out: Sequence[tuple[GaussianField, Windows]]) -> float:
     def loss(ridge: float) -> float:
         return sum(field.with_more_noise(ridge).loss(windows.thinned(_WINDOWS), t=0.5) for field, windows in held_out)
 
-    lower, upper = RIDGES[:2], RIDGES[2:]
+    middle = len(CLOSED_FORM.ridges) // 2
+    lower, upper = CLOSED_FORM.ridges[:middle], CLOSED_FORM.ridges[middle:]
     return min(lower if loss(lower[-1]) < loss(upper[0]) else upper, key=loss)

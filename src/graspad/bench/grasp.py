@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 from graspad.bench.method import Method, RowScores, Values
-from graspad.config import CALIBRATION, Settings
+from graspad.config import CALIBRATION, CLOSED_FORM, Settings
 
 
 class Grasp(Method):
@@ -21,8 +21,12 @@ class Grasp(Method):
     @property
     def settings(self) -> dict[str, Any]:
         """Every number of the method: a run that goes on after one of them has changed tells so."""
-        calibration = {"calibration": CALIBRATION.model_dump()} if self.preset.scoring.calibrate else {}
-        return {**self.preset.model_dump(), "graph": self.graph or "data", **calibration}
+        numbers = {
+            "closed_form": CLOSED_FORM.model_dump(mode="json") if self.preset.velocity.kind == "gaussian" else None,
+            "calibration": CALIBRATION.model_dump() if self.preset.scoring.calibrate else None,
+        }
+        used = {name: values for name, values in numbers.items() if values is not None}
+        return {**self.preset.model_dump(), "graph": self.graph or "data", **used}
 
     def fit(self, train: Values, seed: int) -> None:
         """Fit a detector, its label-free threshold included."""

@@ -23,15 +23,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from graspad.config import CLOSED_FORM
 from graspad.core.path import Path, PathPoint
 from graspad.core.score import Shares
 from graspad.core.spectrum import Spectrum
 from graspad.core.windows import Windows
 from graspad.velocity.field import Field, FlowTime, State
 from graspad.velocity.resolvent import DenseResolvent, LowRankResolvent, Resolvent, Station
-
-# Up to so many entries of a window (80 sensors at 50 rows) every direction is kept, beyond that the leading ones.
-_FULL, _LEADING = 4096, 256
 
 
 class GaussianField(Field):
@@ -154,5 +152,5 @@ def kept_rank(rank: int | None, size: int) -> int:
     (1900, 256, 10)
     """
     if rank is None:
-        return size if size <= _FULL else _LEADING
+        return size if size <= CLOSED_FORM.full else CLOSED_FORM.leading
     return min(rank, size)
