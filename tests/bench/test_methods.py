@@ -155,7 +155,8 @@ def test_variants_differ_from_the_recipe_in_what_their_name_says() -> None:
     assert difference("grasp-mean", "grasp") == {"scoring.weights": "uniform"}
     assert difference("grasp-er", "grasp-mean") == {"graph": "random"}
     assert difference("grasp-lin", "grasp-mean") == {"tau": 0.0}
-    assert difference("grasp-gnn", "grasp") == {"velocity.kind": "gnn"}
+    assert difference("grasp-gnn", "grasp") == {"velocity.kind": "gnn", "training.batch_size": 64}
+    assert difference("grasp-gnn", "grasp-tsmixer") == {"velocity.kind": "gnn"}
     for name in METHODS:
         parts = name.rsplit("-", 1)
         if parts[0] == "grasp-tau":
