@@ -238,9 +238,12 @@ def test_incidents_reach_a_receiver_that_was_down(model, troubled, whole, tmp_pa
     [
         ("a,b,c", (), "names none of the model's sensors"),
         ("when,flow,level,pump,note", (), "'when', 'note' are no sensors of the model"),
-        ("flow,level,pump\n1,2", (), "The line has 2 values, but the header names 3 columns"),
-        ("flow,level,pump\n1,high,2", (), "The value of 'level' is 'high', not a number"),
-        ('{"flow": 1, ', (), "no JSON object"),
+        ("when,flow,level", (), "The header lacks the model's sensors 'pump'"),
+        ("flow,level,pump,is_anomaly\n1,2,3,0", (), "'is_anomaly' is no sensor of the model, and '0' is no date-time"),
+        ("when,flow,level,pump", ("--time", "wen"), "There is no column 'wen'"),
+        ("when,flow,level,pump", ("--drop", "note"), "There is no column 'note' to drop"),
+        ("flow,level,pump", ("--maintenance", "monday"), "The period 'monday' cannot be read"),
+        ("flow,level,pump\n1,2,3", ("-o", "/dev/full"), "'/dev/full' cannot be written"),
         ("flow,level,pump", ("--webhook", "ftp://x"), "url"),
         ("flow,level,pump", ("--cadence", 0), "cadence"),
         ("flow,level,pump", ("--state", "nowhere/x"), "nowhere/x"),
@@ -253,15 +256,20 @@ def test_what_a_user_can_mend_is_told(model, tmp_path, first_line, words, told):
     assert "Traceback" not in done.stderr
 
 
-def test_a_bad_row_in_the_middle_is_told_and_the_others_are_scored(model, troubled):
+def test_bad_rows_are_told_and_the_others_are_scored(model, troubled):
     rows = troubled.to_csv(index=False).splitlines()[:60]
-    rows.insert(30, "1,2")
-    done = subprocess.run(command(model), input="\n".join(rows) + "\n", capture_output=True, text=True)
-    assert done.returncode == 0
-    assert len(lines(done.stdout, "reading")) == 59
-    (problem,) = lines(done.stdout, "error")
-    assert "header names 4 columns" in problem["message"]
-    assert "header names 4 columns" in done.stderr
+    huge, nested = f'{{"flow": {"9" * 400}}}', '{"flow": ' + "[" * 5000
+    bad = {1: "1,high,2,2026-01-05", 30: "1,2", 31: '{"flow": 1, ', 32: "1,\r,2,3", 33: nested, 34: huge}
+    for place, line in bad.items():
+        rows.insert(place, line)
+    done = subprocess.run(command(model, "-"), input=("\n".join(rows) + "\n").encode(), capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert len(lines(done.stdout.decode(), "reading")) == 59
+    problems = [problem["message"] for problem in lines(done.stdout.decode(), "error")]
+    assert len(problems) == len(bad)
+    assert "The value of 'level' is 'high', not a number" in problems[0]
+    assert "header names 4 columns" in problems[1]
+    assert all(problem in done.stderr.decode() for problem in problems)
 
 
 def test_a_file_that_is_replaced_begins_anew(tmp_path):
@@ -269,13 +277,17 @@ def test_a_file_that_is_replaced_begins_anew(tmp_path):
     live.write_text("a\nb\n")
     source = Source(live)
     found = source.lines()
-    assert [next(found), next(found), next(found)] == ["a", "b", None]
+    assert [next(found).text, next(found).text, next(found)] == ["a", "b", None]
     (tmp_path / "new.csv").write_text("c\nd")
     (tmp_path / "new.csv").replace(live)
-    assert [next(found), next(found)] == ["c", None]  # d has no end yet
+    new = next(found)
+    assert (new.text, new.first, next(found)) == ("c", True, None)  # d has no end yet
     with live.open("a") as file:
-        file.write("e\n")
-    assert next(line for line in found if line) == "de"
+        file.write("e\nf")
+    assert next(line for line in found if line).text == "de"
+    (tmp_path / "newer.csv").write_text("g\n")
+    (tmp_path / "newer.csv").replace(live)
+    assert [line.text for line in (next(found), next(found))] == ["f", "g"]  # nobody will end f now
     found.close()
 
 

@@ -188,7 +188,7 @@ def explain(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Also write the incidents to a CSV, Parquet or JSON file.")
     ] = None,
-    top: Annotated[int, typer.Option(help="Sensors to name for each incident.")] = 3,
+    top: Annotated[int, typer.Option(min=1, help="Sensors to name for each incident.")] = 3,
     at_least: AtLeast = 1,
     merge: Merge = None,
     cool_down: CoolDown = 0,

@@ -19,7 +19,7 @@ from graspad.causal import CausalScorer
 from graspad.data.clock import read_time
 from graspad.data.gaps import Feed
 from graspad.data.packing import pack, unpack
-from graspad.data.table import Periods, read_period
+from graspad.data.table import Periods, check_period, read_period
 from graspad.detector import GraspDetector, check_finite
 from graspad.errors import InputError, InvalidSettingError, NotFittedError
 
@@ -57,7 +57,8 @@ class Stream:
     """A fitted detector that takes rows one by one, in constant memory.
 
     It gives the scores that `GraspDetector(align="causal")` gives for all rows at once, but for rounding: the largest
-    relative difference is about 1e-5. `drift` watches whether the scores of quiet rows are still those of the fit.
+    relative difference is below 1e-4, and that for very small scores. `drift` watches whether the scores of quiet rows
+    are still those of the fit.
 
     Parameters
     ----------
@@ -82,6 +83,8 @@ class Stream:
             raise NotFittedError("This GraspDetector is not fitted yet. Call fit(normal) with normal rows first.")
         if isinstance(cadence, bool) or not isinstance(cadence, int) or cadence < 1:
             raise InvalidSettingError.of("cadence", "be a whole number of rows, at least 1", cadence)
+        for period in maintenance:
+            check_period(period)
         self.cadence, self.rules, self.maintenance = cadence, rules or Rules(), maintenance
         self._model, self._threshold = detector.model_, detector.thresholds_["causal"]
         self._release = self._threshold.release(self.rules.hold)
@@ -97,6 +100,11 @@ class Stream:
     def rows(self) -> int:
         """How many rows have come, late ones apart."""
         return self._scorer.rows
+
+    @property
+    def time(self) -> Any:
+        """The time of the last row, late ones apart; None where rows have none."""
+        return self._time
 
     @property
     def sensors(self) -> tuple[str, ...]:
@@ -150,12 +158,16 @@ class Stream:
             "drift": self.drift.state(),
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> Stream:
         """Go on as the stream did whose state this is: same detector, same settings."""
-        if state.get("format") != _STATE_FORMAT or state.get("model") != self._fingerprint():
+        if (
+            not isinstance(state, Mapping)
+            or state.get("format") != _STATE_FORMAT
+            or state.get("model") != self._fingerprint()
+        ):
             raise InputError(
                 "The state belongs to another model, or to other settings of the stream. "
-                "Restore it with those it was saved with, or begin anew without it."
+                "Restore it with those it was saved with, or begin anew without it; so after a new fit or recalibrate."
             )
         scorer = self._scorer
         for feed, saved in zip(self._feeds(), state["feeds"], strict=True):
@@ -168,6 +180,7 @@ class Stream:
         case = None if state["case"] is None else unpack(state["case"])
         self._case = None if case is None else Case(**case | {"course": Course(**case["course"])})
         self.drift.restore(state["drift"])
+        return self
 
     def _follow(
         self, row: int, score: float, alarm: bool, shares: Float[ndarray, " sensor"] | None
@@ -209,17 +222,21 @@ class Stream:
     def _values(self, row: Row) -> Float[ndarray, " sensor"]:
         """The values in the model's order."""
         sensors = self._model.sensors
+        if hasattr(row, "to_dict"):  # a row of a data frame knows its names
+            row = row.to_dict()
         if isinstance(row, Mapping):
             unknown = [name for name in row if name not in sensors]
             if unknown:
                 raise InputError(f"There is no sensor {unknown[0]!r} in the model. Leave it out, or fit with it.")
             listed = [row.get(name) for name in sensors]
         else:
+            if isinstance(row, str) or not hasattr(row, "__iter__"):
+                raise InputError(f"A row is values by sensor name, or a list of them. Got {row!r} instead.")
             listed = list(row)
             if len(listed) != len(sensors):
                 raise InputError(f"The row has {len(listed)} values, but the model has {len(sensors)} sensors.")
         for name, value in zip(sensors, listed, strict=True):
-            if not (value is None or (isinstance(value, int | float | np.number) and not isinstance(value, bool))):
+            if not (value is None or isinstance(value, int | float | np.number | np.bool_)):
                 raise InputError(f"The value of {name!r} is {value!r}, not a number. Leave it empty if it is missing.")
         values = np.array([np.nan if value is None else float(value) for value in listed])
         check_finite(values[None], sensors)
@@ -230,7 +247,11 @@ class Stream:
         if self.rows and (time is None) != (self._time is None):
             told = "has no time, but those before had one" if time is None else "has a time, but those before had none"
             raise InputError(f"The row {told}. Give a time with every row, or with none.")
-        if time is not None and self._time is not None and isinstance(time, float) != isinstance(self._time, float):
+        if (
+            time is not None
+            and self._time is not None
+            and isinstance(time, np.datetime64) != isinstance(self._time, np.datetime64)
+        ):
             raise InputError(f"The time {time} is of another kind than that of the row before, {self._time}.")
         return time
 

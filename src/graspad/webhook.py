@@ -23,10 +23,10 @@ class Outbox:
     """Posts events one at a time from a thread of its own, and again after every failure that may pass.
 
     An event waits until the receiver answers 2xx, so a stop in the middle repeats it rather than losing it: the header
-    `Idempotency-Key: <id>/<event>` is the same each time. Only two things drop an event, and both are told: another
-    4xx, by which the receiver says it will never take it, and more than `limit` waiting. Then the oldest "opened" goes,
-    because the "closed" that follows tells the whole incident, or else the oldest event, but never the very first,
-    which may be on its way. `on_problem` gets one line at a time, from the thread or from the caller of `add`.
+    `Idempotency-Key: <watch>/<id>/<event>` is the same each time. Only two things drop an event, and both are told:
+    another 4xx, by which the receiver says it will never take it, and more than `limit` waiting. Then the oldest
+    "opened" goes, because the "closed" that follows tells the whole incident, or else the oldest event, but never the
+    very first, which may be on its way. `on_problem` gets one line at a time, from the thread or the caller of `add`.
     """
 
     def __init__(
@@ -147,4 +147,5 @@ def _receiver(url: str) -> str:
 
 def _key(event: Event) -> str:
     """What names an event in a header: ASCII, without spaces and line ends."""
-    return quote(f"{event['id']}/{event['event']}", safe=string.punctuation, errors="replace")
+    names = (event[name] for name in ("watch", "id", "event") if name in event)
+    return quote("/".join(map(str, names)), safe=string.punctuation, errors="replace")

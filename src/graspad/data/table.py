@@ -13,12 +13,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Shaped
 from numpy import ndarray
 
+from graspad.data.clock import read_time
 from graspad.data.files import read_frame
 from graspad.errors import InputError
 
 # A column of numbers with one of these names is a clock, not a sensor; the last three are how a row number that was
 # written along with a table comes back.
-_CLOCK_NAMES = {"timestamp", "time", "datetime", "date", "ts", "index", "", "unnamed: 0"}
+CLOCK_NAMES = {"timestamp", "time", "datetime", "date", "ts", "index", "", "unnamed: 0"}
 
 # Each with its first and its last time, as a pair or as text with a slash between.
 Periods = Sequence[Any]
@@ -176,18 +177,36 @@ class Table:
 def read_period(period: Any, dated: bool) -> tuple[Any, Any]:
     """The first and the last time of a period: a pair, or text such as "2026-01-05T10:00/2026-01-05T12:00".
 
+    A day as the last time counts as a whole. Times with a zone are turned into UTC, as those of the rows are.
+
     >>> read_period("10/20", dated=False)
     (10.0, 20.0)
     """
     try:
         first, last = period.split("/") if isinstance(period, str) else period
-        pair = (np.datetime64(first), np.datetime64(last)) if dated else (float(first), float(last))
+        pair = (_moment(first), _moment(last, end=True)) if dated else (float(first), float(last))
         if pair[0] <= pair[1]:
             return pair
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, InputError):
         pass
     form = "two times, such as 2026-01-05T10:00/2026-01-05T12:00" if dated else "two numbers of rows, such as 500/620"
     raise InputError(f"The period {period!r} cannot be read. Give {form}, the first not after the last.")
+
+
+def check_period(period: Any) -> None:
+    """Refuse what is a period neither of times nor of rows, before the rows tell which it must be."""
+    try:
+        read_period(period, dated=False)
+    except InputError:
+        read_period(period, dated=True)
+
+
+def _moment(time: Any, end: bool = False) -> np.datetime64:
+    moment = read_time(time)
+    if not isinstance(moment, np.datetime64):
+        raise ValueError(time)
+    day = isinstance(time, str) and len(time.strip()) == len("2026-01-05")
+    return moment + np.timedelta64(1, "D") - np.timedelta64(1, "ns") if end and day else moment
 
 
 def _clock(column: nw.Series[Any]) -> ndarray | None:
@@ -195,7 +214,7 @@ def _clock(column: nw.Series[Any]) -> ndarray | None:
     if column.dtype.is_temporal():
         return column.to_numpy()
     if column.dtype.is_numeric():
-        return column.to_numpy() if str(column.name).casefold() in _CLOCK_NAMES else None
+        return column.to_numpy() if str(column.name).casefold() in CLOCK_NAMES else None
     if column.dtype in (nw.String, nw.Categorical, nw.Object) and column.null_count() < len(column):
         try:
             return column.cast(nw.String).str.to_datetime().to_numpy()

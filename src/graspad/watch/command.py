@@ -15,7 +15,7 @@ from graspad.options import AtLeast, CoolDown, Drop, Maintenance, Merge, ModelFi
 def watch(
     model: ModelFile,
     source: Annotated[
-        Path | None, typer.Argument(help="CSV or JSON-lines file to follow as it grows. Default: standard input.")
+        Path | None, typer.Argument(help="CSV or JSON-lines file to follow as it grows. Default, or -: standard input.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Append the JSON lines there. Default: standard output.")
@@ -56,14 +56,16 @@ def watch(
     stream = Stream(GraspDetector.load(model), cadence, Rules(merge, at_least, cool_down), maintenance or ())
     watching = Watch(
         stream,
-        Source(source, follow=not once),
+        Source(None if source == Path("-") else source, follow=not once),
         Reader(tuple(stream.sensors), time_column, drop or ()),
         Journal(output, state),
         webhook,
         readings=not only_incidents,
         on_problem=_tell,
+        name=model.stem,
     )
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, watching.interrupt)
     try:
         watching.run()
     except BrokenPipeError:
@@ -71,7 +73,7 @@ def watch(
     finally:
         if left := watching.close(seconds=10):
             kept = f"they are kept in {state}" if state else "give --state to keep them next time"
-            _tell(f"{left} incidents could not be posted; {kept}.")
+            _tell(f"{left} events could not be posted; {kept}.")
 
 
 def _tell(text: str) -> None:
