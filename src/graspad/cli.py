@@ -328,6 +328,8 @@ def _write_incidents(explanation: Explanation, records: list[dict[str, Any]], ou
     from graspad.errors import InputError
 
     if output.suffix.casefold() != ".json":
+        if output.suffix.casefold() not in (".csv", ".parquet"):
+            raise InputError(f"The file {str(output)!r} must end in .csv, .parquet or .json.")
         write_frame(explanation.table(top), output)
         return
     try:
