@@ -85,7 +85,7 @@ class Threshold:
     def expected(self, score: float) -> str:
         """How often normal operation reaches a score, in words; beyond what the normal rows can show, that it is rarer.
 
-        >>> Threshold(np.arange(100.0), Allowed(0.1, "rows", 60.0), merge=1).expected(10**9)
+        >>> Threshold(np.arange(100.0), Allowed(0.1, "rows", 60.0), merge=1).expected(1e9)
         'less than once per 6.7 hours'
         """
         rate = self.incidents_per_row(score)
