@@ -86,7 +86,7 @@ class Threshold:
         """How often normal operation reaches a score, in words; beyond what the normal rows can show, that it is rarer.
 
         >>> Threshold(np.arange(100.0), Allowed(0.1, "rows", 60.0), merge=1).expected(1e9)
-        'less than once per 6.7 hours'
+        'less than once per 1.7 hours'
         """
         rate = self.incidents_per_row(score)
         rarest = self.tail.rarest if self.tail else 1 / len(self._sorted)
