@@ -238,10 +238,6 @@ def test_incidents_reach_a_receiver_that_was_down(model, troubled, whole, tmp_pa
     [
         ("a,b,c", (), "names none of the model's sensors"),
         ("when,flow,level,pump,note", (), "'when', 'note' are no sensors of the model"),
-        ("when,flow,level", (), "The header lacks the model's sensors 'pump'"),
-        ("flow,level,pump,is_anomaly\n1,2,3,0", (), "'is_anomaly' is no sensor of the model, and '0' is no date-time"),
-        ("when,flow,level,pump", ("--time", "wen"), "There is no column 'wen'"),
-        ("when,flow,level,pump", ("--drop", "note"), "There is no column 'note' to drop"),
         ("flow,level,pump", ("--maintenance", "monday"), "The period 'monday' cannot be read"),
         ("flow,level,pump\n1,2,3", ("-o", "/dev/full"), "'/dev/full' cannot be written"),
         ("flow,level,pump", ("--webhook", "ftp://x"), "url"),

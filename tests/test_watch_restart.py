@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from graspad import RECIPE, GraspDetector, Stream
 from graspad.config import Scoring
 from graspad.errors import InputError
 from graspad.watch.journal import Journal
-from graspad.watch.rows import Reader
+from graspad.watch.rows import ColumnsError, Reader
 from graspad.watch.run import Watch
 from graspad.watch.source import Line, Source
 
@@ -228,3 +229,24 @@ def test_a_pipe_is_read_to_its_end(tmp_path):
     writer.start()
     assert list(Source(pipe).lines()) == [Line("a", first=True), Line("b")]
     writer.join()
+
+
+@pytest.mark.parametrize(
+    ("lines", "settings", "told"),
+    [
+        (["when,flow,level"], {}, "The header lacks the model's sensors 'pump'"),
+        (
+            ["flow,level,pump,is_anomaly", "1,2,3,0"],
+            {},
+            "'is_anomaly' is no sensor of the model, and '0' is no date-time",
+        ),
+        (["when,flow,level,pump"], {"time": "wen"}, "There is no column 'wen'"),
+        (["when,flow,level,pump"], {"drop": ["note"]}, "There is no column 'note' to drop"),
+    ],
+)
+def test_wrong_columns_are_told(lines, settings, told):
+    reader = Reader(SENSORS, **settings)
+    for line in lines[:-1]:
+        assert reader.read(line) is None
+    with pytest.raises(ColumnsError, match=re.escape(told)):
+        reader.read(lines[-1])
