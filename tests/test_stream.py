@@ -224,3 +224,12 @@ def test_memory_stays_as_it_is(detector):
         stream.push(row)
         sizes.append(len(json.dumps(stream.state())))
     assert max(sizes[600:]) <= 1.02 * max(sizes[300:600])
+
+
+def test_a_row_of_a_data_frame_is_taken_by_its_names(detector):
+    turned = pd.Series({"pump": 3.0, "level": 2.0, "flow": 1.0})
+    by_series, by_list = Stream(detector), Stream(detector)
+    for _ in range(15):
+        one, other = by_series.push(turned), by_list.push([1.0, 2.0, 3.0])
+    assert one.score == other.score
+    assert one.status == "scored"

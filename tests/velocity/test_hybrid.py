@@ -96,10 +96,9 @@ def test_training_improves_on_a_wrong_closed_form_and_leaves_it_alone(kind):
     before = {name: buffer.clone() for name, buffer in closed_form.named_buffers()}
     field = hybrid(closed_form, adjacency, kind)
     assert {id(p) for p in field.parameters()} == {id(p) for p in field.network.parameters()}
-    settings = Training(budget=300, unit="steps", validate_every=50, batch_size=128, learning_rate=3e-3, anneal=True)
+    settings = Training(budget=450, unit="steps", validate_every=50, batch_size=128, learning_rate=3e-3, anneal=True)
     report = train(field, seen, new, spectrum, path, settings, seed=0)
-    # The Transformer learns slowest: 0.94 to 0.96 in so few steps, depending on the processor's rounding.
-    assert report.best_loss < 0.97 * report.initial_loss
+    assert report.best_loss < 0.95 * report.initial_loss
     assert all(torch.equal(buffer, before[name]) for name, buffer in closed_form.named_buffers())
 
 
