@@ -152,17 +152,18 @@ def _end_with_parent(connection: Connection) -> None:
 def measure(unit: Unit) -> dict[str, Any]:
     """Fit on the unit's training rows, score its test rows, compare with the labels.
 
-    Times are of one thread; to calibrate a method that sets no threshold itself does not count.
+    Times are of the processor, on one core: what else the machine does hardly shows in them. To calibrate a method
+    that sets no threshold itself does not count.
     """
     from graspad.bench.metrics import evaluate, headline
 
     data, method = unit.series.load(), build(unit.method)
     with warnings.catch_warnings(record=True):  # advice for users of a detector, hundreds of times here
-        began = time.perf_counter()
+        began = time.process_time()
         method.fit(data.train, unit.seed)
-        fitted = time.perf_counter()
+        fitted = time.process_time()
         scores = method.score(data.test)
-        scored = time.perf_counter()
+        scored = time.process_time()
         alarms = scores.alarms
         if alarms is None:
             fresh = partial(build, unit.method)
