@@ -148,6 +148,12 @@ def test_wrong_parameters_are_told_at_fit(parameters, told):
         GraspDetector(**{"preset": QUICK, **parameters}).fit(plant(300, 0))
 
 
+def test_a_file_that_is_only_a_header_is_told(detector, tmp_path):
+    (tmp_path / "header.csv").write_text("time,flow,level,pump\n")
+    with pytest.raises(InputError, match=r"There are no rows\. Give at least 10"):
+        detector.score(tmp_path / "header.csv")
+
+
 def test_too_few_rows_are_told(detector):
     with pytest.raises(InputError, match=r"There are 40 rows, but 51 are needed.*smaller `window`"):
         GraspDetector(QUICK).fit(plant(40, 0))

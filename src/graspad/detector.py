@@ -242,6 +242,8 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         return self.model_
 
     def _rows(self, table: Table, maintenance: Periods = ()) -> Rows:
+        if len(table.values) == 0:  # no column can be told for a clock then
+            raise InputError(f"There are no rows. Give at least {self._model.settings.window}.")
         table.check_time()
         values = table.in_order(self._model.sensors)
         check_finite(values, self._model.sensors)
