@@ -56,3 +56,16 @@ class Dies(Plain):
 class TooShort(Plain):
     def score(self, test: Values) -> RowScores:
         return RowScores.pointwise(test.sum(axis=1)[1:])
+
+
+class Waits(Plain):
+    """Sleeps half a second in fit; half a second of work goes into its causal scores alone."""
+
+    pause = 0.5
+
+    def score(self, test: Values) -> RowScores:
+        began = time.process_time()
+        while time.process_time() - began < 0.5:
+            pass
+        scores = test.sum(axis=1)
+        return RowScores(scores, scores, causal_seconds=time.process_time() - began)

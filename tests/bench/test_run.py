@@ -116,6 +116,14 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(folder: Path, tmp_path: Pa
     assert len(lines(out)) == 2 * SERIES
 
 
+def test_only_the_processors_work_for_the_main_scores_counts_as_time(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "toy.csv"
+    assert bench(folder, out, "plug_in:Waits", "--limit", "1").returncode == 0
+    (line,) = lines(out)
+    assert 0 <= float(line["fit_seconds"]) < 0.4
+    assert 0 <= float(line["score_seconds"]) < 0.4
+
+
 def test_a_failing_unit_is_a_line_with_its_error(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "toy.csv"
     methods = "plug_in:Fails,plug_in:Dies,plug_in:TooShort,plug_in:Hangs,plug_in:Plain"

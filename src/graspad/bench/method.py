@@ -21,12 +21,14 @@ class RowScores:
     """One score per test row, higher = more anomalous, NaN where there is none.
 
     `overlap` may look ahead, `causal` uses only rows up to its own. `alarms` come from a threshold that the method set
-    itself, without labels; None leaves it to the benchmark (`calibration.alarms`).
+    itself, without labels; None leaves it to the benchmark (`calibration.alarms`). `causal_seconds` of the processor
+    went into `causal` alone, and do not count as time to score.
     """
 
     overlap: Scores
     causal: Scores
     alarms: Bool[ndarray, " row"] | None = None
+    causal_seconds: float = 0.0
 
     @classmethod
     def pointwise(cls, scores: Scores) -> RowScores:
