@@ -49,6 +49,15 @@ def test_velocity_and_posterior_equal_brute_force(seed, rank, tau, t):
     np.testing.assert_allclose(velocity.flatten(1).numpy(), expected, rtol=1e-5, atol=1e-5)
 
 
+@given(seed=st.integers(0, 10**6), rank=st.integers(1, SIZE))
+def test_means_of_windows_equal_brute_force(seed, rank):
+    _, _, _, field, oracle = problem(seed, rank)
+    average = np.kron(np.eye(SENSORS), np.full((1, WINDOW), 1 / WINDOW)) @ oracle.transform.T
+    mean, covariance = field.window_means()
+    np.testing.assert_allclose(mean.numpy(), average @ oracle.mean, atol=1e-9)
+    np.testing.assert_allclose(covariance.numpy(), average @ oracle.covariance @ average.T, atol=1e-9)
+
+
 def test_flow_times_may_differ_within_a_batch():
     rng, _, _, field, _ = problem(0, 3)
     xt = torch.from_numpy(rng.standard_normal((4, SENSORS, WINDOW)))

@@ -95,6 +95,13 @@ class GaussianField(Field):
         gain = torch.ones_like(at.eta) if weights == "eta" else 1 / at.eta.sqrt()
         return self.resolvent(at).station(self.spectrum.basis, at.beta / at.alpha, gain)
 
+    def window_means(self) -> tuple[Float[Tensor, " sensor"], Float[Tensor, "sensor sensor"]]:
+        """Mean and covariance of what each sensor is on average over the rows of a window."""
+        basis, length = self.spectrum.basis, self.mean.shape[1]
+        factor = basis @ self.factor.to(torch.float64).mean(dim=1)
+        alone = self.noise / length * torch.eye(len(basis), dtype=torch.float64)
+        return basis @ self.mean.to(torch.float64).mean(dim=1), factor @ factor.T + alone
+
     def window_shares(
         self,
         rows: Float[Tensor, "row sensor"],
