@@ -74,6 +74,10 @@ def test_same_seed_same_model_bit_for_bit():
     assert not np.allclose(first.decision_function(new), other.decision_function(new))
 
 
+def test_a_network_alone_does_not_know_how_means_of_windows_vary(detector):
+    assert detector.model_.means is None
+
+
 def test_scoring_does_not_change_the_model(detector):
     new = plant(50, 1)
     before = detector.decision_function(new)

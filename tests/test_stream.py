@@ -125,6 +125,29 @@ def test_a_stream_saved_in_the_middle_of_an_incident_closes_it_once(detector):
     assert {kind for kind, _ in events} == {"opened", "closed"}
 
 
+def test_a_lasting_incident_names_the_few_that_explain_it_in_a_stream_as_in_a_table():
+    """Twelve sensors follow two sources; two of them rise a little together, while all others swing far more."""
+    sources = np.column_stack([np.sin(np.arange(900) / 9), np.sin(np.arange(900) / 40)])
+    rng = np.random.default_rng(0)
+    values = 3 * sources @ rng.standard_normal((2, 12)) + 0.1 * rng.standard_normal((900, 12))
+    values[800:860, [4, 9]] += 1.0
+    preset = RECIPE.override(window=12, scoring=LOOKS, align="causal")
+    detector = GraspDetector(preset, false_alarms=0.01).fit(values[:700])
+    stream = Stream(detector)
+    readings = [stream.push(row) for row in values[700:]]
+    told = [
+        max(incidents, key=lambda incident: incident.score)
+        for incidents in (
+            [incident for reading in readings for kind, incident in reading.events if kind == "closed"],
+            detector.explain(values[700:]).incidents,
+        )
+    ]
+    for incident in told:
+        assert {name for name, _ in incident.sensors[:2]} == {"4", "9"}
+    assert [name for name, _ in told[0].sensors] == [name for name, _ in told[1].sensors]
+    assert set(readings[150].top_sensors(2)) == {"4", "9"}
+
+
 def test_a_model_for_history_serves_a_stream_with_the_threshold_of_causal_scores(detector):
     preset = RECIPE.override(window=12, scoring=LOOKS, align="overlap", gap_limit=2)
     history = GraspDetector(preset, false_alarms=0.01).fit(pd.DataFrame(plant(700, 0), columns=list(SENSORS)))

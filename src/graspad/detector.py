@@ -215,7 +215,8 @@ class GraspDetector(BaseEstimator):  # type: ignore[misc]
         alarms = self._alarms(explanation.score, rows)
         reach = settings.window - 1 if settings.align == "causal" else 0
         clock = table.timestamps
-        return explanation.with_incidents(rows, alarms, self.threshold_, clock, rules or Rules(), reach)
+        means = self._model.means
+        return explanation.with_incidents(rows, alarms, self.threshold_, clock, rules or Rules(), reach, means)
 
     def expected(self, data: object) -> Any:
         """What each row would be if it were normal, as a table of the type, index and columns that came in.

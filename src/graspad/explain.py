@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy import ndarray
 
 from graspad.alarms.culprits import course_left, ranked
 from graspad.alarms.incidents import Incident, Rules, Span, identify, track
+from graspad.alarms.lasting import WindowMeans
 from graspad.alarms.threshold import Threshold
 from graspad.data.files import frame_of
 from graspad.data.gaps import Rows
@@ -40,8 +42,13 @@ class Explanation:
         """Shares by frequency band, all flow times together."""
         return self.by_flow_time.sum(axis=1)
 
-    def incident(self, span: Span, left: Float[ndarray, " sensor"], p_value: float, **more: Any) -> Incident:
-        """Describe an incident by its peak and its shares; `left` says how far each sensor left its course."""
+    def incident(
+        self, span: Span, left: Float[ndarray, " sensor"], few: Sequence[int], p_value: float, **more: Any
+    ) -> Incident:
+        """Describe an incident by its peak and its shares.
+
+        `left` says how far each sensor left its course, `few` which of them alone explain the incident, if any do.
+        """
         parts = _shares(self.by_sensor[span.start : span.end])
         return Incident(
             span.start,
@@ -49,7 +56,7 @@ class Explanation:
             span.peak,
             span.score,
             p_value,
-            ranked(self.sensors, parts, left),
+            ranked(self.sensors, parts, left, few),
             tuple(_shares(self.by_band[span.start : span.end]).tolist()),
             **more,
         )
@@ -62,8 +69,12 @@ class Explanation:
         timestamps: Shaped[ndarray, " row"] | None,
         rules: Rules,
         reach: int = 0,
+        means: WindowMeans | None = None,
     ) -> Explanation:
-        """The same with incidents; an alarm may be due to rows as far before it as `reach`."""
+        """The same with incidents; an alarm may be due to rows as far before it as `reach`.
+
+        `means` tell which few sensors alone explain a lasting incident.
+        """
         found = []
         for span, ongoing in track(self.score, alarms, threshold, rules):
             times = None if timestamps is None else timestamps[[span.start, span.peak, span.end - 1]]
@@ -71,6 +82,7 @@ class Explanation:
                 self.incident(
                     span,
                     course_left(rows.values, rows.lost, max(0, span.start - reach), span.end),
+                    [] if means is None else means.few_in(rows.values, rows.lost, span.start, span.end, reach),
                     float(threshold.p_values(np.array([span.score]))[0]),
                     id=identify(span.start, None if times is None else times[0]),
                     expected=threshold.expected(span.score),

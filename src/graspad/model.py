@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
+from graspad.alarms.lasting import WindowMeans
 from graspad.config import Align, Settings
 from graspad.core.graph import Adjacency
 from graspad.core.path import flow_times
@@ -18,6 +19,8 @@ from graspad.data.gaps import Rows
 from graspad.data.scale import Scale
 from graspad.expected import Expectation
 from graspad.explain import Explanation
+from graspad.velocity.gaussian import GaussianField
+from graspad.velocity.hybrid import HybridField
 from graspad.view import View
 
 ByWindow = Float[ndarray, "_ *any"]
@@ -69,6 +72,15 @@ class Model:
         NaN where a row has no whole window; if only some rows are `wanted`, others cost nothing and are NaN too.
         """
         return self.scale.undo(self._expectation.of_rows(rows, wanted))
+
+    @cached_property
+    def means(self) -> WindowMeans | None:
+        """How the means of normal windows vary, by the closed form; a network alone does not know."""
+        field = self.views[0].field
+        closed_form = field.closed_form if isinstance(field, HybridField) else field
+        if not isinstance(closed_form, GaussianField):
+            return None
+        return WindowMeans.of(self.settings.window, *(part.numpy() for part in closed_form.window_means()))
 
     @cached_property
     def _expectation(self) -> Expectation:

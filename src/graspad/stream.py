@@ -12,7 +12,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from graspad.alarms.case import Case
-from graspad.alarms.culprits import BEFORE, Course
+from graspad.alarms.culprits import BEFORE
 from graspad.alarms.drift import Drift
 from graspad.alarms.incidents import Incident, Rules, Span, Tracker
 from graspad.causal import CausalScorer
@@ -27,7 +27,7 @@ Status = Literal["scored", "warm-up", "gap", "maintenance", "filled", "skipped",
 Event = tuple[Literal["opened", "closed"], Incident]
 Row = Mapping[str, float | None] | Sequence[float | None] | ndarray
 
-_STATE_FORMAT = 1
+_STATE_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,9 @@ class Stream:
         self.cadence, self.rules, self.maintenance = cadence, rules or Rules(), maintenance
         self._model, self._threshold = detector.model_, detector.thresholds_["causal"]
         self._release = self._threshold.release(self.rules.hold)
-        self._threshold.expected(self._threshold.value)  # the first time takes long: not when the first alarm comes
+        # The first time takes long: not when the first alarm comes.
+        self._threshold.expected(self._threshold.value)
+        _ = self._model.means
         self._scorer = CausalScorer(self._model, BEFORE + self._model.settings.window)
         self._tracker = Tracker(self.rules, self.rules.merge or self._threshold.merge)
         self._case: Case | None = None
@@ -154,7 +156,7 @@ class Stream:
             "sights": [pack({"shares": sight.shares, "stale": sight.stale}) for sight in scorer.sights],
             "span": None if span is None else asdict(span),
             "rests": self._tracker.rests,
-            "case": None if self._case is None else pack(vars(self._case) | {"course": vars(self._case.course)}),
+            "case": None if self._case is None else pack(asdict(self._case)),
             "drift": self.drift.state(),
         }
 
@@ -177,8 +179,7 @@ class Stream:
         scorer.rows, self._time, self._holds = state["rows"], unpack(state["time"]), state["holds"]
         self._tracker.span = None if state["span"] is None else Span(**state["span"])
         self._tracker.rests = state["rests"]
-        case = None if state["case"] is None else unpack(state["case"])
-        self._case = None if case is None else Case(**case | {"course": Course(**case["course"])})
+        self._case = None if state["case"] is None else Case.restored(unpack(state["case"]))
         self.drift.restore(state["drift"])
         return self
 
@@ -190,7 +191,7 @@ class Stream:
         before, feed = self._tracker.span, self._scorer.feed
         ended = self._tracker.push(row, score, alarm, self._holds)
         if ended is not None and self._case is not None:
-            events.append(("closed", self._case.incident(ended, self._model.sensors, self._threshold, ongoing=False)))
+            events.append(("closed", self._described(self._case, ended, ongoing=False)))
         span = self._tracker.span
         if span is None:
             self._case = None
@@ -198,7 +199,7 @@ class Stream:
         if before is None or before.start != span.start:
             self._case = Case.opened(feed.values, feed.lost, self.window - 1, self._time)
         assert self._case is not None
-        self._case.add(row, span, self._time, None if feed.lost[-1] else feed.values[-1], shares)
+        self._case.add(row, span, self._time, feed.values[-1], bool(feed.lost[-1]), shares)
         if not self._case.told and (incident := self._under_way()) is not None:
             self._case.told = True
             events.append(("opened", incident))
@@ -208,7 +209,10 @@ class Stream:
         span = self._tracker.under_way
         if span is None or self._case is None:
             return None
-        return self._case.incident(span, self._model.sensors, self._threshold, ongoing=True)
+        return self._described(self._case, span, ongoing=True)
+
+    def _described(self, case: Case, span: Span, ongoing: bool) -> Incident:
+        return case.incident(span, self._model.sensors, self._threshold, ongoing, self._model.means)
 
     def _status(self, scored: bool, left_out: bool, skipped: bool, mostly_filled: bool) -> Status:
         if left_out:

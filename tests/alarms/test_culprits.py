@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from graspad.alarms.culprits import BEFORE, Course, blame, course_left
+from graspad.alarms.culprits import BEFORE, Course, blame, course_left, ranked
 
 
 def test_the_way_from_the_course_is_measured_by_what_the_sensor_did_just_before():
@@ -40,3 +40,9 @@ def test_blame_needs_both_a_surprise_and_a_move():
 def test_a_sensor_that_is_somewhere_else_needs_a_share_too():
     """A pump that was off and runs now has gone far, but nobody is surprised by it."""
     assert blame(np.array([0.001, 0.4]), np.array([400.0, 6.0])).argmax() == 1
+
+
+def test_the_few_that_explain_an_incident_are_named_before_all_others():
+    shares, left = np.array([0.1, 0.5, 0.3, 0.1]), np.array([9.0, 9.0, 9.0, 8.0])
+    named = ranked(("a", "b", "c", "d"), shares, left, few=[3, 1])
+    assert named == (("d", 0.1), ("b", 0.5), ("c", 0.3), ("a", 0.1))

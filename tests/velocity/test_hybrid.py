@@ -122,6 +122,7 @@ def test_a_detector_finds_a_spike_and_comes_back_from_its_file(kind, tmp_path):
     closed_form = detector.model_.views[0].field.closed_form
     assert closed_form.factor.shape[-1] < SENSORS * 16  # not every direction: the network has something to do
     assert closed_form.noise > 0.1
+    assert detector.model_.means.middle.shape == (SENSORS,)
     new = plant(200, 1)
     new[100, 2] += 8
     out = detector.score(new)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,24 +12,45 @@ from numpy import ndarray
 
 from graspad.alarms.culprits import Course, ranked
 from graspad.alarms.incidents import Incident, Span, identify
+from graspad.alarms.lasting import WindowMeans
 from graspad.alarms.threshold import Threshold
 
 BySensor = Float[ndarray, " sensor"]
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """Of some rows: the sum of their shares, how far each sensor left its course, the sum of their values, how many."""
+
+    shares: BySensor
+    left: BySensor
+    total: BySensor
+    rows: int
+
+    @classmethod
+    def of(cls, course: Course, values: Float[ndarray, "row sensor"], shares: BySensor | None = None) -> Evidence:
+        """Of these values, rows in longer gaps apart, with their shares if they have a score."""
+        none = np.zeros(values.shape[1])
+        total = values.sum(axis=0, dtype=np.float64)
+        return cls(none if shares is None else shares, course.left(values), total, len(values))
+
+    def __add__(self, other: Evidence) -> Evidence:
+        """Of the rows of both."""
+        left = np.maximum(self.left, other.left)
+        return Evidence(self.shares + other.shares, left, self.total + other.total, self.rows + other.rows)
+
+
 @dataclass
 class Case:
-    """Shares of an incident's rows, and how far each sensor left its course; `new_*` of rows after its present end.
+    """What is known of an incident, and what is `new`: of rows after its present end, its own only if it goes on.
 
-    Those belong to it only if it goes on. `times` are those of its first, its peak and its last row.
+    `times` are those of its first, its peak and its last row.
     """
 
     course: Course
     times: list[Any]
-    shares: BySensor
-    left: BySensor
-    new_shares: BySensor
-    new_left: BySensor
+    known: Evidence
+    new: Evidence
     told: bool = False
 
     @classmethod
@@ -36,35 +58,39 @@ class Case:
         """With the rows up to the first alarm, which may be due to any of the last `reach` before it."""
         first = max(0, len(values) - 1 - reach)
         course = Course.of(values[:first][~lost[:first]])
-        none = np.zeros(values.shape[1])
-        left = course.left(values[first:-1][~lost[first:-1]])
-        return cls(course, [time] * 3, none, left, none, none)
+        known = Evidence.of(course, values[first:-1][~lost[first:-1]])
+        return cls(course, [time] * 3, known, Evidence.of(course, values[:0]))
 
-    def add(self, row: int, span: Span, time: Any, values: BySensor | None, shares: BySensor | None) -> None:
+    @classmethod
+    def restored(cls, saved: Mapping[str, Any]) -> Case:
+        """The case that `dataclasses.asdict` has taken apart."""
+        course, known, new = Course(**saved["course"]), Evidence(**saved["known"]), Evidence(**saved["new"])
+        return cls(course, saved["times"], known, new, saved["told"])
+
+    def add(self, row: int, span: Span, time: Any, values: BySensor, lost: bool, shares: BySensor | None) -> None:
         """Take a row, with its values unless it is lost, and its shares if it has a score."""
-        if values is not None:
-            self.new_left = np.maximum(self.new_left, self.course.left(values[None]))
-        if shares is not None:
-            self.new_shares = self.new_shares + shares
+        self.new += Evidence.of(self.course, values[None][: not lost], shares)
         if span.end == row + 1:
-            none = np.zeros_like(self.left)
-            self.shares, self.new_shares = self.shares + self.new_shares, none
-            self.left, self.new_left = np.maximum(self.left, self.new_left), none
+            self.known, self.new = self.known + self.new, Evidence.of(self.course, values[None][:0])
             self.times[2] = time
             if span.peak == row:
                 self.times[1] = time
 
-    def incident(self, span: Span, sensors: tuple[str, ...], threshold: Threshold, ongoing: bool) -> Incident:
-        """What is known so far."""
-        total = self.shares.sum()
-        parts = self.shares / total if total > 0 else self.shares
+    def incident(
+        self, span: Span, sensors: tuple[str, ...], threshold: Threshold, ongoing: bool, means: WindowMeans | None
+    ) -> Incident:
+        """What is known so far; `means` tell which few sensors alone explain an incident that lasts."""
+        known, lasted = self.known, span.end - span.start
+        few = [] if means is None else means.few(known.total, known.rows, lasted)
+        total = known.shares.sum()
+        parts = known.shares / total if total > 0 else known.shares
         return Incident(
             span.start,
             span.end,
             span.peak,
             span.score,
             float(threshold.p_values(np.array([span.score]))[0]),
-            ranked(sensors, parts, self.left),
+            ranked(sensors, parts, known.left, few),
             bands=(),
             id=identify(span.start, self.times[0]),
             expected=threshold.expected(span.score),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,10 +45,13 @@ def blame(shares: Float[ndarray, " sensor"], left: Float[ndarray, " sensor"]) ->
 
 
 def ranked(
-    sensors: tuple[str, ...], shares: Float[ndarray, " sensor"], left: Float[ndarray, " sensor"]
+    sensors: tuple[str, ...],
+    shares: Float[ndarray, " sensor"],
+    left: Float[ndarray, " sensor"],
+    few: Sequence[int] = (),
 ) -> tuple[tuple[str, float], ...]:
-    """The sensors with their shares, the one most to blame first."""
-    order = np.lexsort((-shares, -blame(shares, left)))
+    """The sensors with their shares: the `few` that alone explain a lasting incident, then the most to blame first."""
+    order = [*few, *(index for index in np.lexsort((-shares, -blame(shares, left))) if index not in few)]
     return tuple((sensors[index], float(shares[index])) for index in order)
 
 
