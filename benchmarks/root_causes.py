@@ -32,12 +32,12 @@ from graspad.bench.root_causes import (
     read_incidents,
     rightly_named,
 )
-from graspad.bench.suspicion import OURS, Witness, suspicions
+from graspad.bench.suspicion import BLAME, OURS, Witness, suspicions
 
 RESULTS = Path(__file__).parents[1] / "results"
 ALIGNS = ("overlap", "causal")
 MEASURES = ("hit_rate_100", "hit_rate_150", "ndcg", "mean_rank")
-SHOWN = (OURS, "share", "z-score")
+SHOWN = (OURS, BLAME, "share", "z-score")
 Row = dict[str, Any]
 
 
@@ -72,7 +72,8 @@ def smd(data: Path, models: Path | None, more: int) -> list[Row]:
         for incident in group:
             causes = columns(loaded.sensors, incident.sensors)
             end = incident.end + more
-            for way, each in suspicions(surprise, explanation, rows, incident.start, end, rng).items():
+            ways = suspicions(surprise, explanation, model.means, rows, incident.start, end, rng)
+            for way, each in ways.items():
                 judged.setdefault(way, []).append(judge(ranking(each, rng), causes))
         print(name, flush=True)
     ours = np.array(judged[OURS])
@@ -131,7 +132,7 @@ def week_of_faults(detector: GraspDetector, witness: Witness, seed: int, rng: np
         if there:
             worst = max(there, key=lambda incident: incident.score)
             reach = max(0, after - 1)
-            ways = suspicions(surprise, explanation, rows, worst.start, worst.end, rng, reach)
+            ways = suspicions(surprise, explanation, model.means, rows, worst.start, worst.end, rng, reach)
             causes = columns(run.sensors, fault.sensors)
             for way, suspicion in ways.items():
                 ranked = ranking(suspicion, rng)

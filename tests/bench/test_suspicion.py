@@ -62,9 +62,8 @@ def test_residuals_are_measured_in_units_of_training(witness, healthy):
 
 
 def test_a_sensor_that_leaves_its_partners_is_suspected_in_every_way(model, witness, broken):
-    ways = suspicions(
-        witness.surprise(broken), model.explain(broken), broken, 250, 260, np.random.default_rng(0), reach=0
-    )
+    told = model.explain(broken)
+    ways = suspicions(witness.surprise(broken), told, model.means, broken, 250, 260, np.random.default_rng(0), reach=0)
     assert OURS in ways
     assert all(way.shape == (3,) for way in ways.values())
     assert all(way.argmax() == BROKEN for name, way in ways.items() if name != "random")

@@ -22,6 +22,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from graspad.alarms.culprits import blame, course_left
+from graspad.alarms.lasting import WindowMeans
 from graspad.core.path import Path, PathPoint, flow_times
 from graspad.data.gaps import Rows
 from graspad.expected import Expectation
@@ -35,7 +36,8 @@ ByRow = dict[str, Float[ndarray, "row sensor"]]
 BySensor = dict[str, Float[ndarray, " sensor"]]
 ResidualMap = Callable[[Float[Tensor, "window sensor row"]], Float[Tensor, "window sensor row"]]
 
-OURS = "share × way^1.5, at most 15"
+BLAME = "share × way^1.5, at most 15"
+OURS = f"few that explain it, then {BLAME}"
 
 # A linear reconstruction keeps the directions that make up this part of the variance.
 _KEPT = 0.9
@@ -72,6 +74,7 @@ class Witness:
 def suspicions(
     surprise: ByRow,
     explanation: Explanation,
+    means: WindowMeans | None,
     rows: Rows,
     start: int,
     end: int,
@@ -92,7 +95,16 @@ def suspicions(
     ways |= {f"{name} × way²": ways[name] * way**2 for name in ("z-score", "expected, 1/6", "left out, 1/6")}
     ways["share × expected, 1/6, highest"] = shares * ways["expected, 1/6, highest"]
     ways |= {f"share × way{power}": shares * way**exponent for power, exponent in (("", 1), ("^1.5", 1.5), ("²", 2))}
-    return ways | {OURS: blame(shares, way)}
+    ways[BLAME] = blame(shares, way)
+    few = [] if means is None else means.few_in(rows.values, rows.lost, start, end, reach)
+    return ways | {OURS: _first(few, ways[BLAME])}
+
+
+def _first(few: list[int], suspicion: Float[ndarray, " sensor"]) -> Float[ndarray, " sensor"]:
+    """The same suspicion of all others, but more of these than of any, in their order."""
+    raised = suspicion.copy()
+    raised[few] = suspicion.max() + np.arange(len(few), 0, -1)
+    return raised
 
 
 def _residuals(view: View) -> dict[str, ResidualMap]:
