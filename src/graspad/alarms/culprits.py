@@ -37,11 +37,11 @@ class Course:
 
 
 def blame(shares: Float[ndarray, " sensor"], left: Float[ndarray, " sensor"]) -> Float[ndarray, " sensor"]:
-    """Share × way^1.5 from the course, 15 at most: high where the field is surprised by a sensor that has moved.
+    """Share × squared way from the course, 15 at most: high where the field is surprised by a sensor that has moved.
 
     Shares alone also blame those that are linked to it, and the way alone those that rightly follow the plant.
     """
-    return shares * np.minimum(left, _ELSEWHERE) ** 1.5
+    return shares * np.minimum(left, _ELSEWHERE) ** 2
 
 
 def ranked(

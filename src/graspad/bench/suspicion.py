@@ -36,7 +36,7 @@ ByRow = dict[str, Float[ndarray, "row sensor"]]
 BySensor = dict[str, Float[ndarray, " sensor"]]
 ResidualMap = Callable[[Float[Tensor, "window sensor row"]], Float[Tensor, "window sensor row"]]
 
-BLAME = "share × way^1.5, at most 15"
+BLAME = "share × way², at most 15"
 OURS = f"few that explain it, then {BLAME}"
 
 # A linear reconstruction keeps the directions that make up this part of the variance.
