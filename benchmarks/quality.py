@@ -136,6 +136,9 @@ def draw(table: Table, picture: Path) -> None:
                     told = f"{metric}, {'every 1st to 50th window' if fixed == 0 else 'one, two, three looks'}"
                     axes.plot(*zip(*sorted(along), strict=True), marker, color=colour, label=told, markersize=4)
             axes.set(xscale="log", xlabel="processor seconds to score the set", title=data_set)
+            low, high = axes.get_xlim()
+            axes.set_xticks(ticks := [x for x in (0.1, 1, 2, 5, 10, 20, 50, 100) if low <= x <= high], map(str, ticks))
+            axes.minorticks_off()
         figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9)
         figure.savefig(picture, dpi=150, metadata={"Software": None})
         plt.close(figure)
