@@ -69,10 +69,10 @@ class WindowMeans:
         freed = np.linalg.inv(self._among(suspects))
         need = (freed @ pull[suspects]) ** 2 / freed.diagonal()
         needed = [suspects[place] for place in np.argsort(-need, kind="stable")[:_FEW]]
-        for count in range(1, len(needed) + 1):
-            if self._explained(pull, needed[:count]) >= _NEARLY_ALL * (shift @ pull):
-                return needed[:count]
-        return []
+        # In the coordinates of a Cholesky factor each sensor adds to what those before it explain.
+        explained = np.cumsum(np.linalg.solve(np.linalg.cholesky(self._among(needed)), pull[needed]) ** 2)
+        enough = explained >= _NEARLY_ALL * (shift @ pull)
+        return needed[: enough.argmax() + 1] if enough.any() else []
 
     def _suspects(self, pull: BySensor) -> list[int]:
         suspects: list[int] = []
@@ -83,15 +83,14 @@ class WindowMeans:
             explains = np.where(believed & believed[:, None], _by_pairs(left, rest), 0.0)
             if explains.max() <= 0:
                 break
-            pair = [int(sensor) for sensor in np.unravel_index(explains.argmax(), explains.shape)]
+            pair = list(divmod(int(explains.argmax()), len(pull)))
             suspects += pair
             believed[pair] = False
-            solved = np.linalg.solve(left[np.ix_(pair, pair)], left[pair])
-            left, rest = left - left[:, pair] @ solved, rest - rest[pair] @ solved
+            rows = left[pair]
+            (a, b), (_, c) = rows[:, pair]
+            solved = np.array([[c, -b], [-b, a]]) @ rows / (a * c - b * b)
+            left, rest = left - rows.T @ solved, rest - rest[pair] @ solved
         return suspects
-
-    def _explained(self, pull: BySensor, group: list[int]) -> float:
-        return float(pull[group] @ np.linalg.solve(self._among(group), pull[group]))
 
     def _among(self, group: list[int]) -> Float[ndarray, "some some"]:
         return self.precision[np.ix_(group, group)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,8 +61,14 @@ class Tail:
         return 1 / (_BEYOND * self.rows)
 
     def per_row(self, score: float) -> float:
-        """How many incidents of normal operation begin in each row that reach a score, at most `rate`."""
-        return float(self.rate * genpareto.sf(score - self.level, self.shape, scale=self.scale))
+        """How many incidents of normal operation begin in each row that reach a score, at most `rate`.
+
+        (1 + ξz)^(−1/ξ), asked for in every row of an incident; scipy would take a third of a millisecond.
+        """
+        z = max(0.0, (score - self.level) / self.scale)
+        if self.shape == 0:
+            return self.rate * math.exp(-z)
+        return self.rate * math.exp(-math.log1p(self.shape * z) / self.shape) if self.shape * z > -1 else 0.0
 
     def score_at(self, per_row: float) -> float:
         """The score that so many incidents per row reach, for rates below `rate`."""
