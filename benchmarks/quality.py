@@ -10,7 +10,6 @@ each series ends; a run that was stopped goes on where it was. Seconds are the p
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import time
 import warnings
@@ -29,6 +28,7 @@ from graspad.bench.datasets import Series, find_series
 from graspad.bench.metrics import headline
 from graspad.config import RECIPE
 from graspad.model import Model
+from speed import STYLE, append, read
 
 REPOSITORY = Path(__file__).parents[1]
 STRIDES = (1, 2, 5, 10, 25, 50)
@@ -67,7 +67,7 @@ def run(folder: Path, every: int, out: Path) -> None:
         for series in find_series(folder, [name])[::every]:
             if (series.set, series.name) not in known:
                 lines = list(measure(series))
-                append(out, lines)
+                append(out, *lines)
                 print(series.set, series.name, flush=True)
 
 
@@ -111,30 +111,20 @@ def _way(line: Line) -> Way:
 
 
 def draw(table: Table, picture: Path) -> None:
-    style = {
-        "font.family": "STIXGeneral",
-        "mathtext.fontset": "stix",
-        "font.size": 11,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "grid.color": "0.92",
-        "legend.frameon": False,
-    }
     sets = list(dict.fromkeys(data_set for data_set, _, _ in table))
-    with mpl.rc_context(style):
+    with mpl.rc_context(STYLE):
         figure, panels = plt.subplots(1, len(sets), figsize=(4.6 * len(sets), 3.2), layout="constrained", squeeze=False)
         for axes, data_set in zip(panels[0], sets, strict=True):
             ways = {way[1:]: found for way, found in table.items() if way[0] == data_set}
+            windows = {way: found for way, found in ways.items() if way[0] == max(LOOKS)}
+            looks = {way: found for way, found in ways.items() if way[1] == RECIPE.scoring.stride}
             for index, (metric, colour) in enumerate(zip(("PRC", "ROC", "Best-F1"), COLOURS, strict=True)):
-                for fixed, marker in ((0, "o-"), (1, "s:")):
-                    along = [
-                        (seconds, numbers[index])
-                        for (looks, stride), (numbers, seconds) in ways.items()
-                        if (looks == max(LOOKS) if fixed == 0 else stride == RECIPE.scoring.stride)
-                    ]
-                    told = f"{metric}, {'every 1st to 50th window' if fixed == 0 else 'one, two, three looks'}"
-                    axes.plot(*zip(*sorted(along), strict=True), marker, color=colour, label=told, markersize=4)
+                for varied, marker, told in (
+                    (windows, "o-", "every 1st to 50th window"),
+                    (looks, "s:", "one, two, three looks"),
+                ):
+                    along = sorted((seconds, numbers[index]) for numbers, seconds in varied.values())
+                    axes.plot(*zip(*along, strict=True), marker, color=colour, label=f"{metric}, {told}")
             axes.set(xscale="log", xlabel="processor seconds to score the set", title=data_set)
             low, high = axes.get_xlim()
             axes.set_xticks(ticks := [x for x in (0.1, 1, 2, 5, 10, 20, 50, 100) if low <= x <= high], map(str, ticks))
@@ -142,20 +132,6 @@ def draw(table: Table, picture: Path) -> None:
         figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9)
         figure.savefig(picture, dpi=150, metadata={"Software": None})
         plt.close(figure)
-
-
-def read(file: Path) -> list[Line]:
-    with file.open(newline="") as lines:
-        return list(csv.DictReader(lines))
-
-
-def append(file: Path, lines: list[Line]) -> None:
-    new = not file.exists()
-    with file.open("a", newline="") as out:
-        writer = csv.DictWriter(out, COLUMNS)
-        if new:
-            writer.writeheader()
-        writer.writerows(lines)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,21 @@ RESULTS = REPOSITORY / "results"
 # Seconds of scoring on the paper's A100 and the rows scored in them; of its 18 SMD machines 16 are to be had.
 A100 = {"SMAP": (38.4, 408_160), "SMD": (31.7 * 16 / 18, 233_065)}
 
+# Of the pictures of benchmarks.
+STYLE = {
+    "font.family": "STIXGeneral",
+    "mathtext.fontset": "stix",
+    "font.size": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": "0.92",
+    "legend.frameon": False,
+    "lines.linewidth": 1.7,
+    "lines.markersize": 4.5,
+}
+
 
 @dataclass(frozen=True)
 class Times:
@@ -183,23 +198,10 @@ def product_speed(size: int = 2048, repeats: int = 5) -> float:
 
 def draw(results: Path, picture: Path) -> None:
     """Seconds against each quantity, the others as in the base case, and the bound of the products."""
-    style = {
-        "font.family": "STIXGeneral",
-        "mathtext.fontset": "stix",
-        "font.size": 11,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.axisbelow": True,
-        "axes.grid": True,
-        "grid.color": "0.92",
-        "legend.frameon": False,
-        "lines.linewidth": 1.7,
-        "lines.markersize": 4.5,
-    }
     names = [field.name for field in fields(Case)]
     measured = {Case(*(int(line[name]) for name in names)): line for line in read(results)}
     base = next(iter(measured))
-    with mpl.rc_context(style):
+    with mpl.rc_context(STYLE):
         figure, panels = plt.subplots(1, 4, figsize=(10, 2.9), sharey=True, layout="constrained")
         for axes, name in zip(panels, names, strict=True):
             along = sorted(
@@ -237,13 +239,13 @@ def read(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
-def append(file: Path, line: dict[str, Any]) -> None:
+def append(file: Path, *lines: dict[str, Any]) -> None:
     new = not file.exists()
-    with file.open("a", newline="") as lines:
-        writer = csv.DictWriter(lines, line.keys())
+    with file.open("a", newline="") as out:
+        writer = csv.DictWriter(out, lines[0].keys())
         if new:
             writer.writeheader()
-        writer.writerow(line)
+        writer.writerows(lines)
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ def test_a_restored_stream_has_the_same_future(detector, values, cut, cadence):
     assert again.state() == stream.state()
 
 
-@hypothesis_settings(quick, max_examples=8)
+@quick
 @given(troubled(), troubled(), st.integers(1, ROWS))
 def test_no_reading_depends_on_later_rows(detector, values, others, cut):
     one, other = Stream(detector), Stream(detector)
