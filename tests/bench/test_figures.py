@@ -54,6 +54,13 @@ def test_sensitivity_draws_the_numbers_of_the_table(swept, quantity, symbol):
     assert ("paper’s" in lines) == (quantity == "times")
 
 
+def test_noise_is_not_drawn_as_a_trend():
+    flat = [unit("SMAP", "a", f"grasp-tau-{v}", 0, prc=0.5 + v / 1e4, roc=0.9, best_f1=0.1 * v) for v in (0, 2, 8)]
+    spans = [high - low for low, high in (axes.get_ylim() for axes in figures.sensitivity(flat, "tau").axes)]
+    assert spans[:2] == pytest.approx([0.1, 0.1])
+    assert spans[2] > 0.8
+
+
 def test_without_results_there_is_nothing_to_draw(tmp_path):
     rows = [unit("SMAP", "a", "hbos", 0, prc=0.5)]
     assert figures.sensitivity(rows, "tau") is None

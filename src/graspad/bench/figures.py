@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # Two eigenvalues closer than this belong to one eigenspace, as in core/spectrum.py.
 _SAME_EIGENVALUE = 1e-9
 _DPI = 200
+# The least height of a sensitivity panel: drawn larger, differences within the noise would look like trends.
+_LEAST_SPAN = 0.1
 _STYLE: dict[Any, object] = {
     "font.family": "STIXGeneral",
     "mathtext.fontset": "stix",
@@ -90,6 +92,7 @@ def sensitivity(rows: Sequence[Row], quantity: Sweep) -> Figure | None:
             axes.set(title=label, xlabel=_SYMBOLS[quantity])
             axes.set_xticks(list(places.values()), [f"{value:g}" for value in values])
             axes.grid(visible=False, axis="x")
+            _widen(axes)
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(
             handles, labels, loc="outside upper center", ncols=len(labels) if len(labels) < 6 else 3, fontsize=9
@@ -233,6 +236,12 @@ def _draw_line(
     spread = np.array([estimate.spread or 0.0 for estimate in estimates])
     axes.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.18, linewidth=0)
     axes.plot(x, mean, color=colour, marker=marker, label=label)
+
+
+def _widen(axes: Axes) -> None:
+    low, high = axes.get_ylim()
+    more = max(0.0, _LEAST_SPAN - (high - low)) / 2
+    axes.set_ylim(low - more, high + more)
 
 
 def _draw_times(axes: Axes, block: Block, times: dict[str, float]) -> None:
