@@ -127,7 +127,7 @@ def test_wrong_folders_are_told(tmp_path):
             find_series(folder, sets)
     write_series(tmp_path / "SET", "SET_one")
     write_series(tmp_path / "OTHER", "OTHER_one")
-    with pytest.raises(InputError, match=r"no file in '.*plant' has the layout.*train/pump\.csv"):
+    with pytest.raises(InputError, match=r"No file in '.*plant' has the layout.*train/pump\.csv"):
         find_series(tmp_path, ["SET", "plant"])
     with pytest.raises(InputError, match=r"There is no set 'SETT' in .* The sets there are \['OTHER', 'SET'\]"):
         find_series(tmp_path, ["SETT"])

@@ -148,9 +148,11 @@ def _pairs(name: str, folder: Path) -> list[Series]:
 
 def _foreign(folder: Path) -> InputError:
     example = next((file for file in sorted(folder.rglob("*")) if file.suffix.casefold() in (".csv", ".parquet")), None)
-    told = f"no file in {str(folder)!r} has the layout of the benchmark" if example else f"no data in {str(folder)!r}"
-    seen = f" The first file is {str(example.relative_to(folder))!r}." if example else ""
-    return InputError(f"There is {told}.{seen} Name the files of a series like {_EXAMPLE}.")
+    told = f"There is no data in {str(folder)!r}."
+    if example:
+        seen = str(example.relative_to(folder))
+        told = f"No file in {str(folder)!r} has the layout of the benchmark; the first one is {seen!r}."
+    return InputError(f"{told} Name the files of a series like {_EXAMPLE}.")
 
 
 def _read(file: Path) -> tuple[Table, nw.Series[Any] | None]:
