@@ -61,6 +61,15 @@ def test_causal_scores_do_not_look_ahead() -> None:
         np.testing.assert_allclose(part, whole[:70], rtol=1e-5, err_msg=name)
 
 
+def test_own_scale_sees_no_shift_between_training_and_test() -> None:
+    shifted = TEST * [1.0, 3.0, 0.2, 10.0] + [5.0, 0.0, -2.0, 40.0]
+    for name, alike in (("grasp-sum-own-scale", True), ("grasp-sum", False)):
+        method = build(name)
+        method.fit(TRAIN, 0)
+        here, there = method.score(TEST).overlap, method.score(shifted).overlap
+        assert np.allclose(here, there, rtol=1e-4) == alike, name
+
+
 def test_hbos_by_hand() -> None:
     bins, total = 5, np.zeros(len(TEST))
     rows = np.array([[(value - np.mean(row)) / np.std(row, ddof=1) for value in row] for row in TEST])

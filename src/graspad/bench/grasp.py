@@ -7,15 +7,20 @@ from typing import Any, ClassVar, Literal
 
 from graspad.bench.method import Method, RowScores, Values
 from graspad.config import CALIBRATION, CLOSED_FORM, Settings
+from graspad.data.scale import Scale
 
 
 class Grasp(Method):
-    """GRASP with given settings; `graph="random"` puts as many edges as the data's graph has at random places."""
+    """GRASP with given settings; `graph="random"` puts as many edges as the data's graph has at random places.
+
+    `own_scale` z-scores the test rows by their own statistics, as mTSBench's networks do, not by those of the training
+    rows: the paper does not say which it took. No detector that is at work can do that.
+    """
 
     imports: ClassVar[tuple[str, ...]] = ("graspad.detector",)
 
-    def __init__(self, preset: Settings, graph: Literal["random"] | None = None) -> None:
-        self.preset, self.graph = preset, graph
+    def __init__(self, preset: Settings, graph: Literal["random"] | None = None, own_scale: bool = False) -> None:
+        self.preset, self.graph, self.own_scale = preset, graph, own_scale
         # The closed form draws nothing.
         self.seeded = preset.velocity.kind != "gaussian" or graph == "random"
 
@@ -25,6 +30,7 @@ class Grasp(Method):
         numbers = {
             "closed_form": CLOSED_FORM.model_dump(mode="json") if self.preset.velocity.kind == "gaussian" else None,
             "calibration": CALIBRATION.model_dump() if self.preset.scoring.calibrate else None,
+            "own_scale": self.own_scale or None,
         }
         used = {name: values for name, values in numbers.items() if values is not None}
         return {**self.preset.model_dump(), "graph": self.graph or "data", **used}
@@ -33,12 +39,16 @@ class Grasp(Method):
         """Fit a detector, its label-free threshold included."""
         from graspad.detector import GraspDetector
 
-        self._detector = GraspDetector(self.preset, graph=self.graph, seed=seed, progress=False).fit(train)
+        detector = GraspDetector(self.preset, graph=self.graph, seed=seed, progress=False)
+        self._detector = detector.fit(self._scaled(train))
 
     def score(self, test: Values) -> RowScores:
         """Overlap scores as a user gets them, with their alarms; causal ones take every window, and their own time."""
-        detector = self._detector
+        detector, test = self._detector, self._scaled(test)
         (overlap,) = detector.scores_by_alignment(test, ["overlap"]).values()
         began = time.process_time()
         (causal,) = detector.scores_by_alignment(test, ["causal"]).values()
         return RowScores(overlap, causal, detector.thresholds_["overlap"].alarms(overlap), time.process_time() - began)
+
+    def _scaled(self, rows: Values) -> Values:
+        return Scale.of(rows).apply(rows).astype(rows.dtype) if self.own_scale else rows
