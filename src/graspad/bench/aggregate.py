@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
+from typing import Literal
 
 from graspad.bench.results import Row
 from graspad.bench.roster import Sweep, swept
+
+Verb = Literal["fit", "score"]
 
 # Deviations below this are rounding: the method does not depend on the seed.
 _NO_DEVIATION = 1e-9
@@ -54,11 +57,12 @@ def total_over_seeds(rows: Iterable[Row], column: str) -> Estimate | None:
     return _estimate([sum(row.numbers[column] for row in of) for of in _by_seed(defined(rows, column)).values()])
 
 
-def score_seconds_per_row(rows: Iterable[Row]) -> float | None:
-    """Seconds that a test row takes, over all series and seeds."""
-    timed = [row for row in defined(rows, "score_seconds") if row.numbers.get("rows", 0) > 0]
-    tested = sum(row.numbers["rows"] for row in timed)
-    return sum(row.numbers["score_seconds"] for row in timed) / tested if timed else None
+def seconds_per_row(rows: Iterable[Row], verb: Verb) -> float | None:
+    """Seconds that a training row takes to fit, or a test row to score, over all series and seeds."""
+    seconds, counted = f"{verb}_seconds", {"fit": "train_rows", "score": "rows"}[verb]
+    timed = [row for row in defined(rows, seconds) if row.numbers.get(counted, 0) > 0]
+    total = sum(row.numbers[counted] for row in timed)
+    return sum(row.numbers[seconds] for row in timed) / total if timed else None
 
 
 def paired(rows: Iterable[Row], reference: Iterable[Row], column: str) -> Estimate | None:

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from graspad.bench import paper
-from graspad.bench.aggregate import Estimate, over_seeds, score_seconds_per_row, series_of, sweep
+from graspad.bench.aggregate import Estimate, over_seeds, seconds_per_row, series_of, sweep
 from graspad.bench.blocks import Block, blocks
 from graspad.bench.markup import significant
 from graspad.bench.results import Row
@@ -127,7 +127,7 @@ def inference_time(rows: Sequence[Row]) -> Figure | None:
 def full_score_seconds(block: Block) -> dict[str, float]:
     """Seconds that each method takes for all test rows of a set, rising: its seconds a row, times all rows."""
     test_rows = {row.series: row.numbers.get("rows", 0.0) for units in block.units.values() for row in units}
-    per_row = {m: score_seconds_per_row(units) for m, units in block.units.items() if not is_variant(m)}
+    per_row = {m: seconds_per_row(units, "score") for m, units in block.units.items() if not is_variant(m)}
     total = sum(test_rows.values())
     return dict(sorted(((m, s * total) for m, s in per_row.items() if s is not None), key=lambda item: item[1]))
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from graspad.bench import figures, paper
+from graspad.bench import figures, mtsbench, paper
 from graspad.bench.aggregate import (
     Estimate,
+    Verb,
     defined,
     in_seed_deviations,
     over_seeds,
     paired,
-    score_seconds_per_row,
+    seconds_per_row,
     series_of,
     series_per_seed,
     sweep,
@@ -117,6 +118,25 @@ def extra_metrics_table(rows: Sequence[Row]) -> Table:
     return _plain([row for row in rows if not is_variant(row.method)], "Further metrics", EXTRA, said)
 
 
+def mtsbench_table(rows: Sequence[Row]) -> Table:
+    """VUS-PR of the baselines beside mTSBench's own, on the series that it covers."""
+    made = []
+    for block in blocks(rows):
+        if not block.papers_data:
+            continue
+        published = mtsbench.SETS[block.name]
+        for method, mean in published.vus_pr.items():
+            units = [row for row in block.units.get(method, []) if row.series not in published.without]
+            ours, theirs = over_seeds(units, "vus_pr"), paper.Value(mean)
+            if ours is not None:
+                extent = (f"{len(series_of(units))} of {published.series}", str(len(series_per_seed(units))))
+                numbers = (_spread(ours), _papers(theirs), _difference(ours, theirs))
+                made.append((block.name, name(method), *extent, *numbers))
+    header = ("set", "method", "series", "seeds", "VUS-PR", "mTSBench", "Δ")
+    said = ["mTSBench takes the defaults of its wrappers, which are not always the paper's settings (ours)", _SPREAD]
+    return _table("VUS-PR beside mTSBench's", header, made, said)
+
+
 def sensitivity_table(rows: Sequence[Row]) -> Table:
     """The numbers behind the sensitivity figures."""
     made = []
@@ -125,7 +145,7 @@ def sensitivity_table(rows: Sequence[Row]) -> Table:
             for value, units in values.items():
                 extent = (f"{value:g}", str(len(series_of(units))), str(len(series_per_seed(units))))
                 numbers = [_spread(over_seeds(units, metric)) for metric in METRICS]
-                made.append((symbol, data_set, *extent, *numbers, _per_1000_rows(units)))
+                made.append((symbol, data_set, *extent, *numbers, _per_1000_rows(units, "score")))
     header = ("varied", "set", "value", "series", "seeds", *METRICS.values(), "score s / 1000 rows")
     said = ["Each sweep is on the series that all of its values have", _SPREAD]
     methods = ordered(row.method for row in rows if swept(row.method))
@@ -133,20 +153,22 @@ def sensitivity_table(rows: Sequence[Row]) -> Table:
 
 
 def time_table(rows: Sequence[Row]) -> Table:
-    """Seconds to fit and to score all series of a set."""
+    """Seconds to fit and to score all series of a set, and a thousand training or test rows."""
+    verbs: tuple[Verb, Verb] = ("fit", "score")
     made, found = [], blocks([row for row in rows if not swept(row.method)])
     for block in found:
         for method in _measured_and_trivial(block):
             units = block.units.get(method, [])
-            totals = [total_over_seeds(units, f"{verb}_seconds") for verb in ("fit", "score")]
+            totals = [total_over_seeds(units, f"{verb}_seconds") for verb in verbs]
             is_grasp = method in ("grasp", "grasp-paper") and block.papers_data
             numbers = (
                 *(_seconds(total.mean if total else None) for total in totals),
-                _per_1000_rows(units),
+                *(_per_1000_rows(units, verb) for verb in verbs),
                 _seconds(paper.SETS[block.name].score_seconds if is_grasp else None),
             )
             made.append((block.name, name(method), *block.extent(method), *numbers))
-    header = ("set", "method", "series", "seeds", "fit s", "score s", "score s / 1000 rows", "paper, score s")
+    per_row = [f"{verb} s / 1000 rows" for verb in verbs]
+    header = ("set", "method", "series", "seeds", "fit s", "score s", *per_row, "paper, score s")
     said = [
         "Sum over the series, mean over seeds, one processor core a series; the paper's is one A100 GPU",
         *notes(found, ordered(row.method for row in rows if not swept(row.method)), {}),
@@ -191,7 +213,10 @@ def _tables(rows: Sequence[Row]) -> list[Table]:
             seen.append(sample)
     if any(sweep(rows, quantity) for quantity in SWEEPS):
         made.append(sensitivity_table(rows))
-    return [*made, extra_metrics_table(rows), time_table(rows)]
+    made.append(extra_metrics_table(rows))
+    if (beside := mtsbench_table(rows)).rows:
+        made.append(beside)
+    return [*made, time_table(rows)]
 
 
 def _beside_paper(
@@ -291,6 +316,6 @@ def _seconds(seconds: float | None) -> str:
     return NOTHING if seconds is None else significant(seconds, 3)
 
 
-def _per_1000_rows(units: Sequence[Row]) -> str:
-    per_row = score_seconds_per_row(units)
+def _per_1000_rows(units: Sequence[Row], verb: Verb) -> str:
+    per_row = seconds_per_row(units, verb)
     return _seconds(None if per_row is None else 1000 * per_row)
