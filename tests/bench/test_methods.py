@@ -161,9 +161,10 @@ def test_variants_differ_from_the_recipe_in_what_their_name_says() -> None:
         ours, theirs = _flat(build(name).settings), _flat(build(base).settings)
         return {key: value for key, value in ours.items() if theirs.get(key) != value}
 
-    assert difference("grasp-mean", "grasp") == {"scoring.weights": "uniform"}
-    assert difference("grasp-er", "grasp-mean") == {"graph": "random"}
-    assert difference("grasp-lin", "grasp-mean") == {"tau": 0.0}
+    for whole in ("grasp", "grasp-tsmixer", "grasp-gnn"):
+        assert difference(f"{whole}-mean", whole) == {"scoring.weights": "uniform"}
+        assert difference(f"{whole}-er", f"{whole}-mean") == {"graph": "random"}
+        assert difference(f"{whole}-lin", f"{whole}-mean") == {"tau": 0.0}
     assert difference("grasp-gnn", "grasp") == {"velocity.kind": "gnn", "training.batch_size": 64}
     assert difference("grasp-gnn", "grasp-tsmixer") == {"velocity.kind": "gnn"}
     for name in METHODS:

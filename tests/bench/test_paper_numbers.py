@@ -17,7 +17,7 @@ TABLES = {
     "tab:path_ablation": "ablation",
     "tab:velocity_field_ablation": "architecture",
 }
-GROUPS = {"main": SYSTEMS, "ablation": ABLATIONS, "architecture": NETWORKS}
+GROUPS = {"main": SYSTEMS, "ablation": ABLATIONS["grasp"], "architecture": NETWORKS}
 
 
 @pytest.fixture(scope="module")

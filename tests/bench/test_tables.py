@@ -177,20 +177,23 @@ def test_causal_table_takes_the_causal_columns():
 # Variants
 
 
-def test_ablation_differences_against_the_noise_of_series_and_of_seeds():
+@pytest.mark.parametrize("of", ["grasp", "grasp-gnn"])
+def test_ablation_differences_against_the_noise_of_series_and_of_seeds(of):
+    variants = [of, f"{of}-mean", f"{of}-er", f"{of}-lin"]
     rng = np.random.default_rng(0)
-    values = {m: rng.uniform(0.2, 0.8, (3, 5)) for m in ABLATIONS}  # seed, series
+    values = {m: rng.uniform(0.2, 0.8, (3, 5)) for m in variants}  # seed, series
     rows = [
-        graded(values[m][k, i], series=f"s{i}", seed=k, method=m) for m in ABLATIONS for k in range(3) for i in range(5)
+        graded(values[m][k, i], series=f"s{i}", seed=k, method=m) for m in variants for k in range(3) for i in range(5)
     ]
-    # A series that only GRASP has must not enter any difference.
-    rows += [graded(0.99, series="only", seed=k) for k in range(3)]
-    table = tables.ablation_table(rows)
-    for method, variant in list(ABLATIONS.items())[1:]:
+    # A series that only GRASP has must not enter any difference, nor what else was ablated.
+    rows += [graded(0.99, series="only", seed=k, method=of) for k in range(3)]
+    rows += [graded(0.01, series=f"s{i}", method=m) for m in ("grasp-tsmixer", "grasp-tsmixer-lin") for i in range(5)]
+    table = tables.ablation_table(rows, of)
+    for method, variant in zip(variants[1:], ["GRASP-mean", "GRASP-ER", "GRASP-lin"], strict=True):
         row = cells(table, "SMAP", "PRC", variant)
-        by_series = values[method].mean(axis=0) - values["grasp"].mean(axis=0)
+        by_series = values[method].mean(axis=0) - values[of].mean(axis=0)
         assert row["Δ paired"] == f"{by_series.mean():+.4f} ± {sem(by_series):.4f}"
-        deviation = np.sqrt(np.mean([values[m].mean(axis=1).var(ddof=1) for m in (method, "grasp")]))
+        deviation = np.sqrt(np.mean([values[m].mean(axis=1).var(ddof=1) for m in (method, of)]))
         assert row["Δ / seed dev."] == f"{by_series.mean() / deviation:+.1f}"
     assert cells(table, "SMAP", "PRC", "GRASP-lin")["paper's Δ"] == "-0.0239"
     assert cells(table, "SMAP", "PRC", "GRASP-lin")["paper"] == "0.2910"
@@ -319,7 +322,7 @@ def test_write_all_writes_the_tables_that_have_data(tmp_path):
     few = write_csv(tmp_path / "few.csv", [graded(0.5, method="hbos")])
     titles = re.findall(r"^### (.*)", tables.render([few]), re.MULTILINE)
     assert titles == ["Main results beside the paper's", "Further metrics", "Time"]
-    methods = [*SYSTEMS, *ABLATIONS, "grasp-gnn", "grasp-tau-1", "grasp-tau-2"]
+    methods = [*SYSTEMS, *ABLATIONS["grasp"], "grasp-gnn", "grasp-gnn-lin", "grasp-tau-1", "grasp-tau-2"]
     rows = [unit(series=s, method=m, prc=0.5, causal_prc=0.4, score_seconds=1.0) for m in methods for s in "ab"]
     rows = [row for row in rows if (row.series, row.method) != ("b", "grasp-paper")]
     many = write_csv(tmp_path / "many.csv", rows)
@@ -330,5 +333,5 @@ def test_write_all_writes_the_tables_that_have_data(tmp_path):
     markdown, latex = (path.read_text(encoding="utf-8") for path in written[:2])
     assert markdown == tables.render([few, many]) + "\n"
     titles = re.findall(r"^### (.*)", markdown, re.MULTILINE)
-    assert len(titles) == len(set(titles)) == 8
-    assert latex.count(r"\begin{table}") == latex.count(r"\end{table}") == 8
+    assert len(titles) == len(set(titles)) == 9
+    assert latex.count(r"\begin{table}") == latex.count(r"\end{table}") == 9

@@ -30,6 +30,16 @@ def _network(kind: FieldKind, **scoring: object) -> Settings:
     return _recipe(**scoring).override(velocity=velocity, training=training)
 
 
+def _ablated(name: str, whole: Settings) -> dict[str, Callable[[], Method]]:
+    """The paper's ablations, which build on each other: equal weights, then also a random graph or the linear path."""
+    equal = whole.override(scoring=dict(whole.scoring) | {"weights": "uniform"})
+    return {
+        f"{name}-mean": partial(Grasp, equal),
+        f"{name}-er": partial(Grasp, equal, graph="random"),
+        f"{name}-lin": partial(Grasp, equal.override(tau=0.0)),
+    }
+
+
 def _smoothed(method: Callable[[], Method]) -> Method:
     return Smoothed(method())
 
@@ -46,9 +56,6 @@ _PAPER = PAPER.override(training=dict(PAPER.training) | {"patience": 3})
 _PAPER_200 = _PAPER.override(training=dict(_PAPER.training) | {"budget": 200})
 # The closed form with the paper's score: shares are added as they are.
 _SUM = _recipe(calibrate=False, logarithm=False)
-
-# The paper's ablations build on each other: equal weights, then also a random graph or the linear path.
-_EQUAL = _recipe(weights="uniform")
 
 # Their files import torch, which takes seconds: not before one of them is asked for.
 _DEEP = {
@@ -73,12 +80,12 @@ METHODS: dict[str, Callable[[], Method]] = {
     # Other readings of the paper, which does not say how test rows are scaled.
     "grasp-paper-own-scale": partial(Grasp, _PAPER, own_scale=True),
     "grasp-sum-own-scale": partial(Grasp, _SUM, own_scale=True),
-    "grasp-mean": partial(Grasp, _EQUAL),
-    "grasp-er": partial(Grasp, _EQUAL, graph="random"),
-    "grasp-lin": partial(Grasp, _EQUAL.override(tau=0.0)),
+    **_ablated("grasp", RECIPE),
     "grasp-tsmixer": partial(Grasp, _network("tsmixer")),
     "grasp-gnn": partial(Grasp, _network("gnn")),
     "grasp-transformer": partial(Grasp, _network("transformer")),
+    **_ablated("grasp-tsmixer", _network("tsmixer")),
+    **_ablated("grasp-gnn", _network("gnn")),
     "grasp-hybrid": partial(Grasp, _network("hybrid-tsmixer")),
     **{f"grasp-tau-{tau:g}": partial(Grasp, RECIPE.override(tau=tau)) for tau in (0, 0.25, 0.5, 1, 2, 4, 8)},
     **{f"grasp-times-{n}": partial(Grasp, _recipe(flow_times=n)) for n in (1, 2, 3, 5, 10, 20, 50)},

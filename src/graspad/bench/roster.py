@@ -25,8 +25,12 @@ BASELINES = {
     "catch": "CATCH",
 }
 SYSTEMS = {**BASELINES, "grasp-paper": "GRASP", "grasp": "GRASP"}
-ABLATIONS = {"grasp": "GRASP", "grasp-mean": "GRASP-mean", "grasp-er": "GRASP-ER", "grasp-lin": "GRASP-lin"}
 NETWORKS = {"grasp-tsmixer": "TSMixer", "grasp-gnn": "GNN", "grasp-transformer": "Transformer"}
+# Of our recipe and of networks: {"grasp": {"grasp": "GRASP", "grasp-mean": "GRASP-mean", …}, …}.
+ABLATIONS = {
+    whole: {whole + suffix.lower(): f"GRASP{suffix}" for suffix in ("", "-mean", "-ER", "-lin")}
+    for whole in ("grasp", "grasp-tsmixer", "grasp-gnn")
+}
 # A network for what the closed form leaves over, which the paper does not have.
 HYBRIDS = {"grasp-hybrid": "closed form and TSMixer"}
 
@@ -44,15 +48,21 @@ _OURS = {
     "grasp-paper": "GRASP (paper preset)",
     "grasp-paper-200": "GRASP (paper preset, 200 epochs)",
 }
-_NAMES = SYSTEMS | ABLATIONS | NETWORKS | HYBRIDS | _OURS
-_KNOWN = (*SYSTEMS, *ABLATIONS, *NETWORKS, *HYBRIDS)
+_ABLATED = {
+    method: variant.replace("GRASP", NETWORKS.get(whole, "GRASP"))
+    for whole, variants in ABLATIONS.items()
+    for method, variant in variants.items()
+}
+_VARIANTS = _ABLATED | NETWORKS | HYBRIDS
+_NAMES = SYSTEMS | _VARIANTS | _OURS
+_KNOWN = (*SYSTEMS, *_VARIANTS)
 
 
 def name(method: str) -> str:
     """What a method is called in a table; a method that is not known keeps its own name.
 
-    >>> name("anomaly-transformer"), name("usad-fixed"), name("grasp"), name("hbos-smooth")
-    ('A-Transformer', 'USAD (fixed)', 'GRASP (recipe)', 'hbos-smooth')
+    >>> name("anomaly-transformer"), name("usad-fixed"), name("grasp"), name("grasp-gnn-lin"), name("hbos-smooth")
+    ('A-Transformer', 'USAD (fixed)', 'GRASP (recipe)', 'GNN-lin', 'hbos-smooth')
     """
     published = method.removesuffix(_FIXED)
     return f"{BASELINES[published]} (fixed)" if _is_fixed(method) else _NAMES.get(method, method)
@@ -70,7 +80,7 @@ def swept(method: str) -> tuple[Sweep, float] | None:
 
 def is_variant(method: str) -> bool:
     """Whether a method belongs in a table of its own (ablation, architecture, sensitivity), not in the main table."""
-    return method != "grasp" and (method in {**ABLATIONS, **NETWORKS, **HYBRIDS} or swept(method) is not None)
+    return method != "grasp" and (method in _VARIANTS or swept(method) is not None)
 
 
 def ordered(methods: Iterable[str]) -> list[str]:

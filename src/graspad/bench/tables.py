@@ -70,11 +70,15 @@ def architecture_table(rows: Sequence[Row]) -> Table:
     return _beside_paper(rows, "Velocity networks beside the paper's", "architecture", NETWORKS, methods, said=said)
 
 
-def ablation_table(rows: Sequence[Row]) -> Table:
-    """What weights, graph and path are worth: differences to GRASP against the noise of seeds and of series."""
+def ablation_table(rows: Sequence[Row], of: str = "grasp") -> Table:
+    """What weights, graph and path are worth: differences to GRASP against the noise of seeds and of series.
+
+    `of` names what was ablated, our recipe or a network.
+    """
+    ablations = ABLATIONS[of]
     made, found = [], blocks(rows)
     for block in found:
-        grasp, variants = block.units.get("grasp", []), ABLATIONS if block.tried(ABLATIONS) else {"grasp": "GRASP"}
+        grasp, variants = block.units.get(of, []), ablations if block.tried(ablations) else {of: "GRASP"}
         for metric, label in METRICS.items():
             whole = block.paper("ablation", "GRASP", metric)
             for method, system in variants.items():
@@ -86,17 +90,18 @@ def ablation_table(rows: Sequence[Row]) -> Table:
                     _difference(theirs, whole),
                 )
                 numbers = (_spread(over_seeds(units, metric)), _papers(theirs))
-                shown = differences if method != "grasp" else [NOTHING] * len(differences)
+                shown = differences if method != of else [NOTHING] * len(differences)
                 made.append((block.name, label, system, *block.extent(method), *numbers, *shown))
     header = ("set", "metric", "variant", "series", "seeds", "ours", "paper", "Δ paired", "Δ / seed dev.", "paper's Δ")
     said = [
         "Δ is the difference to GRASP. Paired: mean over the series that both have, ± its standard error over series",
         "Seed deviation: root mean square of the two methods' own, a dash where no seed changes them or there is one",
         _SPREAD,
-        *notes(found, ABLATIONS, METRICS),
+        *notes(found, ablations, METRICS),
         *paper_notes(found),
     ]
-    return _table("Ablations of our recipe", header, made, said, words=3)
+    ablated = "our recipe" if of == "grasp" else f"a network, {name(of)}"
+    return _table(f"Ablations of {ablated}", header, made, said, words=3)
 
 
 def sample_table(rows: Sequence[Row], of: str = "grasp-paper") -> Table:
@@ -200,8 +205,7 @@ def _tables(rows: Sequence[Row]) -> list[Table]:
     made = [main_table(rows)]
     if any(defined(rows, f"causal_{metric}") for metric in METRICS):
         made.append(causal_table(rows))
-    if methods & (ABLATIONS.keys() - {"grasp"}):
-        made.append(ablation_table(rows))
+    made += [ablation_table(rows, of) for of, variants in ABLATIONS.items() if methods & (variants.keys() - {of})]
     if methods & NETWORKS.keys():
         made.append(architecture_table(rows))
     seen: list[dict[str, set[str]]] = [{}]
