@@ -195,6 +195,7 @@ def test_ablation_differences_against_the_noise_of_series_and_of_seeds(of):
         assert row["Δ paired"] == f"{by_series.mean():+.4f} ± {sem(by_series):.4f}"
         deviation = np.sqrt(np.mean([values[m].mean(axis=1).var(ddof=1) for m in (method, of)]))
         assert row["Δ / seed dev."] == f"{by_series.mean() / deviation:+.1f}"
+    assert any("The paper's values are of TSMixer" in note for note in table.notes) == (of != "grasp")
     assert cells(table, "SMAP", "PRC", "GRASP-lin")["paper's Δ"] == "-0.0239"
     assert cells(table, "SMAP", "PRC", "GRASP-lin")["paper"] == "0.2910"
     assert cells(table, "SMAP", "PRC", "GRASP")["Δ paired"] == "–"
