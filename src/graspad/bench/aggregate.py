@@ -1,16 +1,17 @@
-"""From results to means: over the series for each seed, then over the seeds; and differences paired by series."""
+"""From results to means: over the seeds of each series, then over the series; and differences paired by series."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Literal
+from typing import Literal, TypeVar
 
 from graspad.bench.results import Row
 from graspad.bench.roster import Sweep, swept
 
 Verb = Literal["fit", "score"]
+Key = TypeVar("Key", bound=Hashable)
 
 # Deviations below this are rounding: the method does not depend on the seed.
 _NO_DEVIATION = 1e-9
@@ -38,23 +39,30 @@ def series_of(rows: Iterable[Row]) -> set[str]:
     return {row.series for row in rows}
 
 
-def series_per_seed(rows: Iterable[Row]) -> list[int]:
-    """How many series each seed has."""
-    return [len(of_seed) for of_seed in _by_seed(rows).values()]
+def seeds_per_series(rows: Iterable[Row]) -> list[int]:
+    """How many seeds each series has."""
+    return [len(of_series) for of_series in _by(lambda row: row.series, rows).values()]
 
 
 def over_seeds(rows: Iterable[Row], column: str) -> Estimate | None:
-    """Mean and sample deviation over the seeds of the mean over the series; None if the column is undefined throughout.
+    """Mean over the series of each one's mean over seeds, and the sample deviation over the seeds of their mean.
 
-    Series where it is undefined do not count.
+    Where some series have fewer seeds than others, the deviation is that on the series which all seeds have: means
+    over different series differ by more than seeds do. Series without a value do not count; None if there is none.
     """
-    means = [fmean(row.numbers[column] for row in of_seed) for of_seed in _by_seed(defined(rows, column)).values()]
-    return _estimate(means)
+    found = defined(rows, column)
+    if not found:
+        return None
+    by_seed = _by(lambda row: row.seed, found).values()
+    common = set.intersection(*map(series_of, by_seed))
+    means = [fmean(row.numbers[column] for row in units if row.series in common) for units in by_seed if common]
+    return Estimate(fmean(_by_series(found, column).values()), stdev(means) if len(means) > 1 else None)
 
 
-def total_over_seeds(rows: Iterable[Row], column: str) -> Estimate | None:
-    """The same for the sum over the series."""
-    return _estimate([sum(row.numbers[column] for row in of) for of in _by_seed(defined(rows, column)).values()])
+def total(rows: Iterable[Row], column: str) -> float | None:
+    """Sum over the series of each one's mean over seeds; None if there is no value."""
+    by_series = _by_series(rows, column)
+    return sum(by_series.values()) if by_series else None
 
 
 def seconds_per_row(rows: Iterable[Row], verb: Verb) -> float | None:
@@ -108,18 +116,16 @@ def defined(rows: Iterable[Row], column: str) -> list[Row]:
     return [row for row in rows if column in row.numbers]
 
 
-def _by_seed(rows: Iterable[Row]) -> dict[int, list[Row]]:
-    found: dict[int, list[Row]] = {}
+def _by(key: Callable[[Row], Key], rows: Iterable[Row]) -> dict[Key, list[Row]]:
+    found: dict[Key, list[Row]] = {}
     for row in rows:
-        found.setdefault(row.seed, []).append(row)
+        found.setdefault(key(row), []).append(row)
     return found
 
 
 def _by_series(rows: Iterable[Row], column: str) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
-    for row in defined(rows, column):
-        found.setdefault(row.series, []).append(row.numbers[column])
-    return {series: fmean(values) for series, values in found.items()}
+    units = _by(lambda row: row.series, defined(rows, column))
+    return {series: fmean(row.numbers[column] for row in of_series) for series, of_series in units.items()}
 
 
 def _estimate(values: Sequence[float]) -> Estimate | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from graspad.bench import paper
-from graspad.bench.aggregate import by_method, defined, series_of, series_per_seed
+from graspad.bench.aggregate import by_method, defined, seeds_per_series, series_of
 from graspad.bench.results import Row
 from graspad.bench.roster import name
 
@@ -41,13 +41,13 @@ class Block:
         """The number of series and of seeds behind a row."""
         if method not in self.units:
             return "failed" if method in self.failed else "not measured", NOTHING
-        counts = series_per_seed(self.units[method])
-        used = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
-        return f"{used} of {self.full}{self.mark(method)}", str(len(counts))
+        counts = seeds_per_series(self.units[method])
+        seeds = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
+        return f"{len(counts)} of {self.full}{self.mark(method)}", seeds
 
     def mark(self, method: str) -> str:
-        """A dagger if some seed of a method lacks some series."""
-        return " †" if min(series_per_seed(self.units[method])) < self.full else ""
+        """A dagger if a method lacks some series."""
+        return " †" if len(series_of(self.units[method])) < self.full else ""
 
     @property
     def paper_mark(self) -> str:

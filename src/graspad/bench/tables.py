@@ -14,10 +14,10 @@ from graspad.bench.aggregate import (
     over_seeds,
     paired,
     seconds_per_row,
+    seeds_per_series,
     series_of,
-    series_per_seed,
     sweep,
-    total_over_seeds,
+    total,
 )
 from graspad.bench.blocks import NOTHING, Block, blocks, notes, paper_notes
 from graspad.bench.markup import Table, significant
@@ -47,7 +47,7 @@ EXTRA = {
     "events_found": "events found",
     "delay": "delay",
 }
-_SPREAD = "± is the sample deviation over seeds of the mean over series, a dash where there is one seed"
+_SPREAD = "± is the sample deviation over seeds of the mean over the series they share, a dash where there is one seed"
 _SAMPLE = "† a sample of the series: not comparable with the rows over all of them"
 
 
@@ -138,7 +138,7 @@ def mtsbench_table(rows: Sequence[Row]) -> Table:
             units = [row for row in block.units.get(method, []) if row.series not in published.without]
             ours, theirs = over_seeds(units, "vus_pr"), paper.Value(mean)
             if ours is not None:
-                extent = (f"{len(series_of(units))} of {published.series}", str(len(series_per_seed(units))))
+                extent = (f"{len(series_of(units))} of {published.series}", str(max(seeds_per_series(units))))
                 numbers = (_spread(ours), _papers(theirs), _difference(ours, theirs))
                 made.append((block.name, name(method), *extent, *numbers))
     header = ("set", "method", "series", "seeds", "VUS-PR", "mTSBench", "Δ")
@@ -152,7 +152,7 @@ def sensitivity_table(rows: Sequence[Row]) -> Table:
     for quantity, symbol in SWEEPS.items():
         for data_set, values in sweep(rows, quantity).items():
             for value, units in values.items():
-                extent = (f"{value:g}", str(len(series_of(units))), str(len(series_per_seed(units))))
+                extent = (f"{value:g}", str(len(series_of(units))), str(max(seeds_per_series(units))))
                 numbers = [_spread(over_seeds(units, metric)) for metric in METRICS]
                 made.append((symbol, data_set, *extent, *numbers, _per_1000_rows(units, "score")))
     header = ("varied", "set", "value", "series", "seeds", *METRICS.values(), "score s / 1000 rows")
@@ -168,10 +168,9 @@ def time_table(rows: Sequence[Row]) -> Table:
     for block in found:
         for method in _measured_and_trivial(block):
             units = block.units.get(method, [])
-            totals = [total_over_seeds(units, f"{verb}_seconds") for verb in verbs]
             is_grasp = method in ("grasp", "grasp-paper") and block.papers_data
             numbers = (
-                *(_seconds(total.mean if total else None) for total in totals),
+                *(_seconds(total(units, f"{verb}_seconds")) for verb in verbs),
                 *(_per_1000_rows(units, verb) for verb in verbs),
                 _seconds(paper.SETS[block.name].score_seconds if is_grasp else None),
             )
