@@ -215,6 +215,19 @@ def test_ablation_differences_against_the_noise_of_series_and_of_seeds(of):
     assert cells(table, "SMAP", "PRC", "GRASP")["Δ paired"] == "–"
 
 
+def test_variants_and_networks_stand_beside_the_trivial_rows():
+    methods = ("grasp", "grasp-mean", "grasp-gnn", "random", "energy-smooth")
+    rows = [graded(0.5 if m == "grasp" else 0.3, method=m, series=s) for m in methods for s in "ab"]
+    ablation, networks = tables.ablation_table(rows), tables.architecture_table(rows)
+    for metric in paper.METRICS.values():
+        shown = {row[2] for row in ablation.rows if row[:2] == ("SMAP", metric)}
+        assert shown == {"GRASP", "GRASP-mean", "GRASP-ER", "GRASP-lin", *TRIVIAL}
+    row = cells(ablation, "SMAP", "PRC", "energy-smooth")
+    assert (row["ours"], row["paper"], row["Δ paired"]) == ("0.3000 ± –", "–", "-0.2000 ± 0.0000")
+    assert set(TRIVIAL) <= {row[1] for row in networks.rows if row[0] == "SMAP"}
+    assert cells(networks, "SMAP", "random")["PRC"] == "0.3000 ± –"
+
+
 def test_methods_that_no_seed_changes_have_no_difference_in_seed_deviations():
     rows = [
         graded(p, series=s, seed=k, method=m)

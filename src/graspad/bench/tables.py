@@ -66,7 +66,7 @@ def causal_table(rows: Sequence[Row]) -> Table:
 def architecture_table(rows: Sequence[Row]) -> Table:
     """The velocity networks."""
     said = [f"Our networks have the recipe's short training, the paper's 1500 epochs; {name('grasp')} has no network"]
-    methods = [*NETWORKS, *HYBRIDS, "grasp"]
+    methods = [*NETWORKS, *HYBRIDS, "grasp", *TRIVIAL]
     return _beside_paper(rows, "Velocity networks beside the paper's", "architecture", NETWORKS, methods, said=said)
 
 
@@ -76,9 +76,10 @@ def ablation_table(rows: Sequence[Row], of: str = "grasp") -> Table:
     `of` names what was ablated, our recipe or a network.
     """
     ablations = ABLATIONS[of]
+    beside = ablations | {method: name(method) for method in TRIVIAL}
     made, found = [], blocks(rows)
     for block in found:
-        grasp, variants = block.units.get(of, []), ablations if block.tried(ablations) else {of: "GRASP"}
+        grasp, variants = block.units.get(of, []), beside if block.tried(ablations) else {of: "GRASP"}
         for metric, label in METRICS.items():
             whole = block.paper("ablation", "GRASP", metric)
             for method, system in variants.items():
@@ -97,7 +98,7 @@ def ablation_table(rows: Sequence[Row], of: str = "grasp") -> Table:
         "Δ is the difference to GRASP. Paired: mean over the series that both have, ± its standard error over series",
         "Seed deviation: root mean square of the two methods' own, a dash where no seed changes them or there is one",
         _SPREAD,
-        *notes(found, ablations, METRICS),
+        *notes(found, beside, METRICS),
         *paper_notes(found),
     ]
     if of == "grasp":
