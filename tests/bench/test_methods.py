@@ -178,6 +178,15 @@ def test_variants_differ_from_the_recipe_in_what_their_name_says() -> None:
             assert _flat(build(name).settings)["velocity.kind"] != "gaussian"
 
 
+def test_what_is_said_of_a_method_tells_it_from_all_others() -> None:
+    methods = {name: build(name) for name in METHODS}
+    told = {(type(method), config_hash(method.settings)): method.about for method in methods.values()}
+    assert len(set(told.values())) == len(told), "two different methods are described alike"
+    assert methods["grasp"].about == "Our recipe."
+    assert methods["grasp-lin"].about == "Our recipe with tau 0.0, weights uniform."
+    assert methods["gdn-fixed"].about == methods["gdn"].about.replace("As published.", "Fixed.")
+
+
 def _flat(settings: dict[str, object], prefix: str = "") -> dict[str, object]:
     flat: dict[str, object] = {}
     for key, value in settings.items():

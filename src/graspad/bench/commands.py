@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
 
 from graspad.errors import InputError
 
@@ -149,8 +150,10 @@ def methods() -> None:
     """
     from graspad.bench.methods import METHODS, build
 
+    listed = Table.grid("", "", padding=(0, 2))
     for name in METHODS:
-        console.print(f"{name:<22} {(build(name).__doc__ or '').splitlines()[0]}", highlight=False)
+        listed.add_row(name, build(name).about)
+    console.print(listed, highlight=False)
 
 
 def _names(text: str | None) -> list[str] | None:

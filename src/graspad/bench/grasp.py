@@ -6,7 +6,7 @@ import time
 from typing import Any, ClassVar, Literal
 
 from graspad.bench.method import Method, RowScores, Values
-from graspad.config import CALIBRATION, CLOSED_FORM, Settings
+from graspad.config import CALIBRATION, CLOSED_FORM, PAPER, RECIPE, Settings
 from graspad.data.scale import Scale
 
 
@@ -35,6 +35,15 @@ class Grasp(Method):
         used = {name: values for name, values in numbers.items() if values is not None}
         return {**self.preset.model_dump(), "graph": self.graph or "data", **used}
 
+    @property
+    def about(self) -> str:
+        """Our recipe or the paper's preset, whichever is closer, and what differs from it."""
+        bases = {"Our recipe": RECIPE, "The paper's preset": PAPER}
+        changes = {name: _changes(self.preset.model_dump(), base.model_dump()) for name, base in bases.items()}
+        name = min(changes, key=lambda name: len(changes[name]))
+        extra = ["a random graph"] * (self.graph == "random") + ["test rows scaled by themselves"] * self.own_scale
+        return " with ".join([name, ", ".join(changes[name] + extra)] if changes[name] + extra else [name]) + "."
+
     def fit(self, train: Values, seed: int) -> None:
         """Fit a detector, its label-free threshold included."""
         from graspad.detector import GraspDetector
@@ -52,3 +61,14 @@ class Grasp(Method):
 
     def _scaled(self, rows: Values) -> Values:
         return Scale.of(rows).apply(rows).astype(rows.dtype) if self.own_scale else rows
+
+
+def _changes(values: dict[str, Any], base: dict[str, Any]) -> list[str]:
+    """The settings that differ, parts of parts by their own names."""
+    changes = []
+    for name, value in values.items():
+        if isinstance(value, dict):
+            changes += _changes(value, base[name])
+        elif value != base[name]:
+            changes.append(f"{name} {value}")
+    return changes

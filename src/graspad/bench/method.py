@@ -59,6 +59,11 @@ class Method(ABC):
         """All that decides its scores, apart from data and seed, as plain data; some methods have none."""
         return {}
 
+    @property
+    def about(self) -> str:
+        """What it is, in a line."""
+        return (type(self).__doc__ or "").partition("\n")[0]
+
     @abstractmethod
     def fit(self, train: Values, seed: int) -> None:
         """Learn from the normal rows."""

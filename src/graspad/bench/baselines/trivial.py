@@ -90,6 +90,11 @@ class Smoothed(Method):
         """Those of the method within, and the rows of the mean."""
         return {**self.inner.settings, "averaged_rows": self.rows}
 
+    @property
+    def about(self) -> str:
+        """What is within, and the rows of the mean."""
+        return f"{self.inner.about} Averaged over {self.rows} rows."
+
     def fit(self, train: Values, seed: int) -> None:
         """Fit the method within."""
         self.inner.fit(train, seed)

@@ -73,6 +73,11 @@ class Deep(Method, Generic[Network]):
         """The fields, the plan of training and the place."""
         return {**asdict(self), "training": asdict(self.plan), "place": self.place}
 
+    @property
+    def about(self) -> str:
+        """The method and its mode."""
+        return f"{super().about} {'Fixed' if self.fixed else 'As published'}."
+
     def fit(self, train: Values, seed: int) -> None:
         """Scale, split, build, train."""
         self._seed = seed
