@@ -89,4 +89,4 @@ def test_the_rate_halves_from_the_third_epoch_on() -> None:
         rates.append(step.optimizer.param_groups[0]["lr"])
         step.optimizer.step()
         step.schedule.step()
-    np.testing.assert_allclose(rates, [1e-4, 1e-4, 5e-5, 2.5e-5, 1.25e-5])
+    np.testing.assert_allclose(rates, [1e-3, 1e-3, 5e-4, 2.5e-4, 1.25e-4])
