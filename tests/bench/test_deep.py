@@ -59,9 +59,17 @@ def test_the_last_fifth_is_held_out(mode: str) -> None:
         np.testing.assert_allclose(windows[slice(5, 6)][0].T, expected[5:26], atol=1e-5)
 
 
-def test_too_few_rows_in_a_part_are_told() -> None:
-    with pytest.raises(InputError, match="there are 80 rows that are the rest of the training rows"):
-        USAD(window=81).fit(TRAIN, seed=0)
+def test_a_window_is_held_out_at_least() -> None:
+    method = CNN(window=100, epochs=1)
+    method.fit(TRAIN, seed=0)
+    trained, watched = method._split(TRAIN)
+    assert (len(trained), len(watched)) == (400 - 101 - 100, 1)
+    np.testing.assert_array_equal(method.held_out(TRAIN), TRAIN[-101:])
+
+
+def test_too_few_rows_to_train_on_are_told() -> None:
+    with pytest.raises(InputError, match="windows of 201 rows, but there are 199 training rows before the last 201"):
+        USAD(window=201).fit(TRAIN, seed=0)
 
 
 def test_modes_are_settings() -> None:

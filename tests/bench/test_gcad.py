@@ -113,5 +113,5 @@ def test_scores_are_means_of_three() -> None:
 
 
 def test_too_few_rows_to_train_on_are_told() -> None:
-    with pytest.raises(InputError, match="windows of 8 rows, but there are 7 rows that are the first 80%"):
+    with pytest.raises(InputError, match="windows of 8 rows, but there are 1 training rows before those that are held"):
         GCAD(window=7).fit(TRAIN[:9], seed=0)

@@ -133,7 +133,7 @@ class CATCH(Deep["_Network"]):
         return self._residual(windows).square().mean()
 
     def _scaler(self, train: Values) -> Scaler:
-        return by_training(train[: int(len(train) * (1 - self.plan.held_out))])
+        return by_training(train[: self._cut(train)])
 
     def _split(self, train: Values) -> tuple[Windows, Windows | None]:
         windows, held_out = super()._split(train)

@@ -84,11 +84,8 @@ class GCAD(Deep["_Network"]):
 
     def _split(self, train: Values) -> tuple[Windows, Windows | None]:
         cut = self._cut(train)
-        self._trained = self._windows(train[:cut], "rows that are the first 80% of the training rows")
+        self._trained = self._windows(train[:cut], "training rows before those that are held out")
         return self._trained, self._windows(train[cut - self.window :], "rows to watch")
-
-    def _cut(self, train: Values) -> int:
-        return int(len(train) * (1 - self.plan.held_out))
 
     def _build(self, sensors: int) -> _Network:
         return _Network(sensors, self.window, self.blocks, self.hidden)

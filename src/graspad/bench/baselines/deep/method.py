@@ -95,8 +95,7 @@ class Deep(Method, Generic[Network]):
 
     def held_out(self, train: Values) -> Values | None:
         """The rows of early stopping."""
-        share = self.plan.held_out
-        return train[int(len(train) * (1 - share)) :] if share else None
+        return train[self._cut(train) :] if self.plan.held_out else None
 
     @abstractmethod
     def _build(self, sensors: int) -> Network:
@@ -132,11 +131,15 @@ class Deep(Method, Generic[Network]):
 
     def _split(self, train: Values) -> tuple[Windows, Windows | None]:
         """Windows to train on, and to watch: the last rows."""
-        share, rest = self.plan.held_out, self.held_out(train)
-        if rest is None:
+        if not self.plan.held_out:
             return self._windows(train, "training rows"), None
-        first, last = (f"rows that are the {part} of the training rows" for part in (f"first {1 - share:.0%}", "rest"))
-        return self._windows(train[: -len(rest)], first), self._windows(rest, last)
+        cut = self._cut(train)
+        first = f"training rows before the last {len(train) - cut}, which are held out"
+        return self._windows(train[:cut], first), self._windows(train[cut:], "training rows that are held out")
+
+    def _cut(self, train: Values) -> int:
+        """Where the rows of early stopping begin: they are the last ones, a window of them at least."""
+        return max(1, min(int(len(train) * (1 - self.plan.held_out)), len(train) - self._span))
 
     def _windows(self, rows: Values, what: str) -> Windows:
         """Views of the scaled rows, no copies: 400,000 rows cost what the rows cost."""
