@@ -1,6 +1,7 @@
 """DeepAnT: a convolutional network forecasts the next row, and its error is the score (Munir et al. 2019).
 
-`as-published` is mTSBench's, with windows of 50 rows as in its list of tuned settings. `fixed` differs in:
+`as-published` is mTSBench's with its default, windows of 100 rows; with 50, as in its list of tuned settings, it is
+farther from the paper's rows. `fixed` differs in:
 
 - Scale. Published: z-scores of each array by its own statistics, the test rows too. Fixed: by the training rows.
 - Axes. Published: the memory of (row, sensor) is read as (sensor, row), so that a "sensor" is a mix of all at a few
@@ -31,7 +32,7 @@ from graspad.bench.baselines.deep.train import Batch, Step
 class CNN(Deep["_Network"]):
     """The mean squared error of a convolutional forecast of the next row."""
 
-    window: int = 50
+    window: int = 100
     # 50 are asked for; the published loop leaves before the last.
     epochs: int = 49
     learning_rate: float = 8e-4
