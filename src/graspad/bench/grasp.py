@@ -42,7 +42,8 @@ class Grasp(Method):
         changes = {name: _changes(self.preset.model_dump(), base.model_dump()) for name, base in bases.items()}
         name = min(changes, key=lambda name: len(changes[name]))
         extra = ["a random graph"] * (self.graph == "random") + ["test rows scaled by themselves"] * self.own_scale
-        return " with ".join([name, ", ".join(changes[name] + extra)] if changes[name] + extra else [name]) + "."
+        differs = ", ".join(changes[name] + extra)
+        return f"{name} with {differs}." if differs else f"{name}."
 
     def fit(self, train: Values, seed: int) -> None:
         """Fit a detector, its label-free threshold included."""
