@@ -1,6 +1,7 @@
 """The command line as a user meets it: a real process, real files, exit codes and messages."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,10 +14,10 @@ import pytest
 COMMANDS = ["check", "fit", "score", "explain", "recalibrate", "simulate", "demo", "version"]
 
 
-def graspad(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def graspad(*words: object, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
     code = "from graspad.cli import main; main()"
     command = [sys.executable, "-c", code, *(str(word) for word in words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False, env=None)
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False, env=os.environ | variables)
 
 
 def plant(rows: int, seed: int) -> pd.DataFrame:
@@ -39,6 +40,14 @@ def folder(tmp_path_factory) -> Path:
     assert (done.returncode, done.stderr) == (0, "")
     assert "Learnt 3 sensors from 900 rows" in done.stdout
     return folder
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the OpenMP of other systems has no such setting")
+@pytest.mark.parametrize(("variables", "spins"), [({}, 1000), ({"GOMP_SPINCOUNT": "7"}, 7)])
+def test_threads_hardly_spin_unless_the_user_wants_it(folder, variables, spins):
+    words = ["score", folder / "model.grasp", folder / "none.csv", "-o", folder / "scored.csv"]
+    done = graspad(*words, OMP_DISPLAY_ENV="VERBOSE", **variables)
+    assert f"GOMP_SPINCOUNT = '{spins}'" in done.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 `check` found errors, 2 wrong input or usage, 130 stopped 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 import warnings
@@ -44,6 +45,9 @@ errors = Console(stderr=True)
 
 def main() -> None:
     """Run the command line; what a user can mend is told in one line, without a traceback."""
+    # Set before torch loads its threads: on busy cores they would spin while they wait for each other, and a fit of
+    # seconds would take minutes.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     warnings.showwarning = lambda message, *_: errors.print(f"note: {message}", markup=False, highlight=False)
     try:
         app()
