@@ -20,7 +20,7 @@ MODES = ("", "-fixed")
 DEEP = [f"{name}{mode}" for name in _DEEP for mode in MODES]
 FIXED = [name for name in DEEP if name.endswith("-fixed")]
 # Rows to compare with; tests/bench/test_methods.py says what else they must do.
-SIMPLE = ["energy-smooth", "mahalanobis-smooth", "knn-window"]
+SIMPLE = ["energy-smooth", "limits-smooth", "mahalanobis-smooth", "knn-window"]
 
 # Small enough for a second each; enough to learn two oscillations.
 SMALL: dict[str, dict[str, object]] = {
@@ -44,6 +44,7 @@ FAULTS = ("spike", "shift", "correlation")
 # Faults that a method cannot be expected to find, and why.
 BLIND = {
     ("energy-smooth", "correlation"): "it looks at each sensor alone",
+    ("limits-smooth", "correlation"): "it looks at each sensor alone",
     ("autoencoder", "correlation"): "its scale hides amplitudes, its last layer hides values below the mean",
     ("usad", "correlation"): "a sigmoid cannot follow z-scores: the score is how far they are from [0, 1]",
     ("usad-fixed", "correlation"): "the second autoencoder learns to fail on what the first one makes of normal rows",
@@ -60,8 +61,9 @@ BLIND = {
     **{(f"fits{mode}", "correlation"): "it looks at each sensor alone" for mode in MODES},
     **{(f"gcad{mode}", "shift"): "each window has its own mean, and half of them lie in the shift" for mode in MODES},
 }
-# Methods that give many rows the same score: as published, the weight of most errors is 0 in float32.
-TIED = {"anomaly-transformer"}
+# Methods that give many rows the same score: one is 0 within its limits; of the other, as published, the weight of most
+# errors is 0 in float32.
+TIED = {"limits-smooth", "anomaly-transformer"}
 
 
 def plant(rows: int, seed: int) -> Float[ndarray, "row sensor"]:

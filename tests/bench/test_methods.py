@@ -13,7 +13,7 @@ from graspad.bench import grasp
 from graspad.bench.baselines.copod import COPOD
 from graspad.bench.baselines.hbos import HBOS
 from graspad.bench.baselines.knn_window import KNNWindow
-from graspad.bench.baselines.trivial import Energy, Mahalanobis, Smoothed
+from graspad.bench.baselines.trivial import Energy, Limits, Mahalanobis, Smoothed
 from graspad.bench.method import RowScores, config_hash
 from graspad.bench.methods import METHODS, build, chosen
 from graspad.config import CALIBRATION
@@ -54,7 +54,7 @@ def test_methods_that_say_so_do_not_depend_on_the_seed(name: str) -> None:
 
 
 def test_causal_scores_do_not_look_ahead() -> None:
-    for name in ("grasp", "energy-smooth", "mahalanobis-smooth", "knn-window"):
+    for name in ("grasp", "energy-smooth", "limits-smooth", "mahalanobis-smooth", "knn-window"):
         method = build(name)
         method.fit(TRAIN, 0)
         whole, part = method.score(TEST).causal, method.score(TEST[:70]).causal
@@ -123,6 +123,15 @@ def test_energy_and_mahalanobis_by_hand() -> None:
     covariance = np.cov(((TRAIN - TRAIN.mean(axis=0)) / TRAIN.std(axis=0)).T) + 0.001 * np.eye(4)
     expected = [row @ np.linalg.solve(covariance, row) for row in z]
     np.testing.assert_allclose(mahalanobis.score(TEST).overlap, expected, rtol=1e-4)
+
+
+def test_limits_by_hand() -> None:
+    train = np.array([[1.0, 7.0], [3.0, 7.0], [2.0, 7.0]])
+    method = Limits()
+    method.fit(train, 0)
+    # Within; one span above; half a span below; a sensor that never moved, by two of its units.
+    test = np.array([[2.5, 7.0], [5.0, 7.0], [0.0, 7.0], [1.0, 5.0]])
+    np.testing.assert_allclose(method.score(test).overlap, [0.0, 0.5, 0.125, 2.0])
 
 
 def test_mahalanobis_of_a_single_sensor() -> None:
@@ -204,6 +213,6 @@ def test_settings_tell_every_number_of_the_calibration(monkeypatch):
 
 def test_all_is_the_main_table():
     names = list(chosen(["all"]))
-    assert len(names) == 13 + 1 + 6
+    assert len(names) == 13 + 1 + 7
     assert {"hbos", "catch", "grasp", "random", "energy-smooth"} < set(names)
     assert not any(name.startswith("grasp-") or name.endswith("-fixed") for name in names)

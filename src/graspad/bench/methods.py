@@ -12,7 +12,7 @@ from importlib import import_module
 from graspad.bench.baselines.copod import COPOD
 from graspad.bench.baselines.hbos import HBOS
 from graspad.bench.baselines.knn_window import KNNWindow
-from graspad.bench.baselines.trivial import Constant, Energy, Mahalanobis, Random, Smoothed
+from graspad.bench.baselines.trivial import Constant, Energy, Limits, Mahalanobis, Random, Smoothed
 from graspad.bench.grasp import Grasp
 from graspad.bench.method import Method
 from graspad.bench.roster import BASELINES, TRIVIAL
@@ -97,6 +97,7 @@ METHODS: dict[str, Callable[[], Method]] = {
     "constant": Constant,
     "hbos-smooth": partial(_smoothed, HBOS),
     "energy-smooth": partial(_smoothed, Energy),
+    "limits-smooth": partial(_smoothed, Limits),
     "mahalanobis-smooth": partial(_smoothed, Mahalanobis),
     "knn-window": KNNWindow,
     # As published, and with the defects mended that the file of each one lists.

@@ -51,6 +51,22 @@ class Energy(Method):
         return RowScores.pointwise(np.square(self._scale.apply(test).astype(np.float64)).mean(axis=1))
 
 
+class Limits(Method):
+    """How far a row is beyond the lowest and highest training values, squared, in units of their distance."""
+
+    seeded = False
+
+    def fit(self, train: Values, seed: int) -> None:
+        """The limits; a sensor that never moved keeps its unit."""
+        self._low, self._high = train.min(axis=0), train.max(axis=0)
+
+    def score(self, test: Values) -> RowScores:
+        """Mean over the sensors."""
+        beyond = test - np.clip(test, self._low, self._high)
+        span = np.where(self._high > self._low, self._high - self._low, 1.0)
+        return RowScores.pointwise(np.square(beyond / span).mean(axis=1))
+
+
 class Mahalanobis(Method):
     """The squared Mahalanobis distance of a row from the training rows."""
 
