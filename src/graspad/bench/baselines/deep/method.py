@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args
 
 import numpy as np
@@ -164,6 +165,15 @@ class Deep(Method, Generic[Network]):
 
     @torch.no_grad()
     def _each(self, windows: Windows) -> Float[ndarray, "window *any"]:
-        """The errors of all windows in order; only a batch of windows is laid out at a time."""
-        parts = [self._errors(part) for part in windows.batches(self.plan.batch)]
-        return torch.cat(parts).double().numpy()
+        """The errors of all windows in order; only a batch of windows is laid out at a time.
+
+        Each result is copied and let go: thousands of small ones, kept among large passing ones, would leave the memory
+        full of holes.
+        """
+        parts = map(self._errors, windows.batches(self.plan.batch))
+        first = next(parts)
+        errors, done = np.empty((len(windows), *first.shape[1:])), 0
+        for part in chain([first], parts):
+            errors[done : done + len(part)] = part
+            done += len(part)
+        return errors
