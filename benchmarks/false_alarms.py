@@ -1,4 +1,5 @@
-"""Whether false alarms come as often as they were wished for: on a simulated plant in good health, and on SMD.
+"""Whether false alarms come as often as they were wished for, on a simulated plant in good health and on SMD, and, on
+SMD, what is found of what is labelled.
 
     python benchmarks/false_alarms.py plant                               # 60 normal days, then 52 weeks or more
     GRASPAD_DATA=../shared/data python benchmarks/false_alarms.py smd     # the test rows that are labelled normal
@@ -22,6 +23,7 @@ import numpy as np
 from graspad import GraspDetector, simulate
 from graspad.alarms.incidents import Rules, track
 from graspad.alarms.rate import Allowed
+from graspad.alarms.spans import spans
 from graspad.alarms.threshold import Threshold
 from graspad.bench.datasets import find_series
 from graspad.config import Align
@@ -32,11 +34,12 @@ WISHES = ("1/day", "3/week", "1/week", "1/month")
 MINUTE, WEEK = 60.0, 604_800.0
 ALIGNS: tuple[Align, ...] = ("overlap", "causal")
 Scores = dict[Align, np.ndarray]
+Scored = tuple[Scores, np.ndarray]  # with the labels of the rows
 
 
 @dataclass
 class Count:
-    """Incidents that were wished for and that came, over so many weeks of normal rows."""
+    """Incidents that were wished for and that came, over so many weeks of normal rows; labelled ones, and found."""
 
     data: str
     align: Align
@@ -44,6 +47,8 @@ class Count:
     weeks: float
     wished: float
     came: int
+    labelled: int = 0
+    found: int = 0
 
 
 def main() -> None:
@@ -58,7 +63,7 @@ def main() -> None:
         write([*others, *counts])
         for count in counts:
             numbers = f"wished {count.wished:7.1f}, came {count.came:5} in {count.weeks:.1f} weeks"
-            print(f"{count.align:8} {count.wish:8} {numbers}")
+            print(f"{count.align:8} {count.wish:8} {numbers}; found {count.found} of {count.labelled}")
     draw(read())
 
 
@@ -66,45 +71,48 @@ def plant(days: int, weeks: int) -> list[Count]:
     """Fit on normal days, count incidents in weeks that follow other random numbers, four at a time."""
     detector = GraspDetector(progress=False).fit(simulate.normal(days=days, seed=0).values)
     months = (simulate.normal(days=28, seed=seed) for seed in range(1, 1 + weeks // 4))
-    return tally(
-        f"plant, fit on {days} days", [(detector, [detector.scores_by_alignment(month.values) for month in months])]
-    )
+    scored = [(detector.scores_by_alignment(month.values), np.zeros(len(month.values), dtype=bool)) for month in months]
+    return tally(f"plant, fit on {days} days", [(detector, scored)])
 
 
 def smd() -> list[Count]:
-    """Fit on each machine's training rows, count in its test rows that are labelled normal."""
+    """Fit on each machine's training rows, count in its test rows."""
     series, fitted = find_series(Path(os.environ["GRASPAD_DATA"]), ["SMD"]), []
     for one in series:
         data = one.load()
         detector = GraspDetector(progress=False).fit(data.train)
-        # A window that touches an anomaly may alarm with reason.
-        near = np.convolve(data.labels, np.ones(2 * detector.model_.settings.window + 1), mode="same") > 0
-        known = {
-            align: np.where(near, np.nan, scores) for align, scores in detector.scores_by_alignment(data.test).items()
-        }
-        fitted.append((detector, [known]))
+        fitted.append((detector, [(detector.scores_by_alignment(data.test), data.labels)]))
     return tally(f"SMD, {len(series)} machines", fitted)
 
 
-def tally(name: str, fitted: Sequence[tuple[GraspDetector, list[Scores]]]) -> list[Count]:
-    """Count the incidents of all tables at the threshold of each wish, as `explain` and a stream find them."""
+def tally(name: str, fitted: Sequence[tuple[GraspDetector, list[Scored]]]) -> list[Count]:
+    """Count the incidents of all tables at the threshold of each wish, as `explain` and a stream find them.
+
+    False ones are those of the rows that are labelled normal; a window that touches an anomaly may alarm with reason. A
+    labelled anomaly is found if one of its rows alarms.
+    """
     counts = [Count(name, align, wish, 0.0, 0.0, 0) for align in ALIGNS for wish in WISHES]
     for detector, tables in fitted:
         for count in counts:
             known, allowed = detector.thresholds_[count.align], Allowed.wished(count.wish, MINUTE)
             threshold = Threshold(known.normal_scores, allowed, known.merge)
-            for scores in (table[count.align] for table in tables):
-                rows = int((~np.isnan(scores)).sum())
+            for by_align, labels in tables:
+                near = np.convolve(labels, np.ones(2 * known.merge + 1), mode="same") > 0
+                normal = np.where(near, np.nan, by_align[count.align])
+                rows = int((~np.isnan(normal)).sum())
                 count.weeks += rows * MINUTE / WEEK
                 count.wished += rows * threshold.granted.share
-                count.came += len(track(scores, threshold.alarms(scores), threshold, Rules()))
+                count.came += len(track(normal, threshold.alarms(normal), threshold, Rules()))
+                alarms, events = threshold.alarms(by_align[count.align]), list(spans(labels, merge=1))
+                count.labelled += len(events)
+                count.found += sum(bool(alarms[start:stop].any()) for start, stop in events)
     return counts
 
 
 def read() -> list[Count]:
     if not RESULTS.exists():
         return []
-    kinds = {"weeks": float, "wished": float, "came": int}
+    kinds = {"weeks": float, "wished": float, "came": int, "labelled": int, "found": int}
     with RESULTS.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return [Count(**{name: kinds.get(name, str)(value) for name, value in row.items()}) for row in rows]
