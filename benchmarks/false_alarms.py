@@ -2,7 +2,7 @@
 SMD, what is found of what is labelled.
 
     python benchmarks/false_alarms.py plant                               # 60 normal days, then 52 weeks or more
-    GRASPAD_DATA=../shared/data python benchmarks/false_alarms.py smd     # the test rows that are labelled normal
+    GRASPAD_DATA=../shared/data python benchmarks/false_alarms.py smd     # the test rows
 
 One fit serves all wishes, for they only move the threshold. Each command adds its lines to results/false_alarms.csv, in
 place of older ones, and draws docs/false_alarms.png.
@@ -63,7 +63,8 @@ def main() -> None:
         write([*others, *counts])
         for count in counts:
             numbers = f"wished {count.wished:7.1f}, came {count.came:5} in {count.weeks:.1f} weeks"
-            print(f"{count.align:8} {count.wish:8} {numbers}; found {count.found} of {count.labelled}")
+            found = f"; found {count.found} of {count.labelled}" if count.labelled else ""
+            print(f"{count.align:8} {count.wish:8} {numbers}{found}")
     draw(read())
 
 
