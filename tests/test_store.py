@@ -33,8 +33,8 @@ LOOKS = Scoring(
 # One network with the plain score, and the closed form with calibrated shares and several looks.
 FOLDER = Path(__file__).parent / "golden"
 GOLDEN = {
-    FOLDER / "tsmixer-format-5.grasp": TINY.override(scoring=Scoring(sources=2, flow_times=3)),
-    FOLDER / "gaussian-format-5.grasp": TINY.override(velocity=Velocity(kind="gaussian"), scoring=LOOKS),
+    FOLDER / "tsmixer-format-6.grasp": TINY.override(scoring=Scoring(sources=2, flow_times=3)),
+    FOLDER / "gaussian-format-6.grasp": TINY.override(velocity=Velocity(kind="gaussian"), scoring=LOOKS),
 }
 
 
@@ -143,7 +143,7 @@ def test_a_graph_survives_so_that_a_second_fit_uses_it(graph, tmp_path):
 
 def test_the_file_is_plain_safetensors_with_a_manifest(detector, saved):
     manifest, tensors = contents(saved)
-    assert (manifest["format"], manifest["format_version"], manifest["sensors"]) == ("graspad-model", 5, SENSORS)
+    assert (manifest["format"], manifest["format_version"], manifest["sensors"]) == ("graspad-model", 6, SENSORS)
     assert manifest["settings"] == TINY.model_dump(mode="json")
     assert torch.equal(tensors["basis"], detector.model_.spectrum.basis)
     fields = {name.removeprefix("view0.field.") for name in tensors if name.startswith("view0.field.")}
@@ -247,16 +247,16 @@ def test_truncated_and_lengthened_files_are_refused(saved):
 
 def test_a_newer_format_is_refused_with_the_version_to_install(saved):
     manifest, tensors = contents(saved)
-    newer = {**manifest, "format_version": 6, "library_version": "7.1", "what": "we cannot know"}
+    newer = {**manifest, "format_version": 7, "library_version": "7.1", "what": "we cannot know"}
     rewrite(saved, newer, {**tensors, "more": torch.zeros(1)})
-    with pytest.raises(ModelFileError, match=r"has format 6, but graspad .* format 5\. Install graspad 7\.1 or newer"):
+    with pytest.raises(ModelFileError, match=r"has format 7, but graspad .* format 6\. Install graspad 7\.1 or newer"):
         GraspDetector.load(saved)
 
 
 def test_an_older_format_is_refused_with_what_to_do(saved):
     manifest, tensors = contents(saved)
-    rewrite(saved, {**manifest, "format_version": 4}, tensors)
-    with pytest.raises(ModelFileError, match=r"has format 4, but graspad .* format 5\. Fit the model again"):
+    rewrite(saved, {**manifest, "format_version": 5}, tensors)
+    with pytest.raises(ModelFileError, match=r"has format 5, but graspad .* format 6\. Fit the model again"):
         GraspDetector.load(saved)
 
 

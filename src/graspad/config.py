@@ -107,15 +107,16 @@ class Calibration(_Frozen):
     # A sensor counts where it exceeds this quantile of its own normal range.
     usual: Fraction = 0.95
     # The shortest way, in logarithms, from the usual to the highest: a sensor that hardly varies in normal operation
-    # has next to none, and would count without limit. The same for ξ, from its median to the usual.
+    # has next to none, and would count without limit. The same for all together.
     shortest: float = 0.2
-    shortest_plain: float = 0.05
+    shortest_joint: float = 0.05
     # A sensor counts at most so many times its normal way. The farthest one counts more, for what it is beyond that
     # way: one sensor further out than ever tells more than many that are as far out as they sometimes are.
     most: float = 5.0
     farthest: float = 4.0
-    # What ξ counts at its usual height, and how softly that begins: without, all rows below every level would tie.
-    plain: float = 1.75
+    # All together begin to count at this quantile of their normal range, up to the usual one, and so softly: without,
+    # all rows below every level would tie.
+    joint: Fraction = 0.9
     soft: float = 0.1
 
 
@@ -161,7 +162,7 @@ RECIPE = PAPER.override(
         stride=5,  # neighbouring windows say nearly the same
         looks=(
             Look(length=0.4),
-            Look(every=10, length=0.5, weight=0.25),
+            Look(every=10, length=0.5),
         ),
     ),
 )

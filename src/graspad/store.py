@@ -39,7 +39,7 @@ from graspad.velocity.gaussian import GaussianField, kept_rank
 from graspad.velocity.hybrid import RANK, HybridField
 from graspad.view import Lens, View
 
-FORMAT_VERSION: Final = 5
+FORMAT_VERSION: Final = 6
 FilePath = str | os.PathLike[str]
 
 # How every file begins, in all format versions. The checksum is that of the whole file with zeros in its own place.
@@ -75,7 +75,7 @@ class _Manifest(BaseModel):
 
     format: Literal["graspad-model"] = "graspad-model"
     sha256: str = _BLANK
-    format_version: Literal[5] = FORMAT_VERSION
+    format_version: Literal[6] = FORMAT_VERSION
     library_version: str = graspad.__version__
     sensors: tuple[str, ...]
     settings: Settings
@@ -275,7 +275,9 @@ def _expected_of_view(lens: _Lens, settings: Settings, n: int, spectrum: Spectru
         expected |= {f"scale.{name}": torch.empty(n, dtype=torch.float64) for name in ("mean", "std")}
     if settings.scoring.calibrate:
         expected |= {f"levels.{name}": torch.empty(n) for name in ("usual", "reach")}
-        expected |= {"levels.gain": torch.empty(settings.scoring.flow_times, n), "levels.plain": torch.empty(2)}
+        times = settings.scoring.flow_times
+        expected |= {"levels.gain": torch.empty(times, n), "levels.joint_gain": torch.empty(times)}
+        expected["levels.joint"] = torch.empty(2)
     return expected
 
 

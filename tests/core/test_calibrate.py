@@ -12,26 +12,33 @@ from graspad.core.score import Shares
 energies = arrays(np.float32, (12, 2, 3), elements=st.floats(0.125, 1024, width=32))
 
 
-def slow_score(held_out, window):
-    """The calibrated score of one window, sensor by sensor, from the definitions."""
-    n_times, n_sensors = window.shape
+def slow_level(held_out, window):
+    """The level of some shares (time) from the definition: their mean over flow times, each in its own usual unit."""
+    usual_share = np.quantile(held_out, 0.95, axis=0)
+    return np.mean(held_out / usual_share, axis=1), np.mean(window / usual_share)
+
+
+def slow_alone(held_out, window):
+    """What the sensors count, each by itself."""
     ways = []
-    for sensor in range(n_sensors):
-        usual_share = [np.quantile(held_out[:, t, sensor], 0.95) for t in range(n_times)]
-        usual_share = [np.sqrt(share * np.mean(usual_share)) for share in usual_share]
-        normal = np.mean([held_out[:, t, sensor] / usual_share[t] for t in range(n_times)], axis=0)
-        level = np.mean([window[t, sensor] / usual_share[t] for t in range(n_times)])
+    for sensor in range(window.shape[1]):
+        normal, level = slow_level(held_out[:, :, sensor], window[:, sensor])
         usual = np.quantile(normal, 0.95)
         ways.append(min(max(np.log(level / usual), 0) / max(np.log(normal.max() / usual), 0.2), 5))
-    return sum(ways) + 4 * max(max(ways) - 1, 0) + slow_plain(held_out, window)
+    return sum(ways) + 4 * max(max(ways) - 1, 0)
 
 
-def slow_plain(held_out, window):
-    """What the paper's sum counts."""
-    plain = [np.log(each.sum()) for each in held_out]
-    way = max(np.quantile(plain, 0.95) - np.median(plain), 0.05)
-    p = (np.log(window.sum()) - np.median(plain)) / way
-    return 1.75 * (p + np.sqrt(p**2 + 4 * 0.1**2)) / 2
+def slow_together(held_out, window):
+    """What all sensors count together."""
+    normal, level = slow_level(held_out.sum(axis=2), window.sum(axis=1))
+    begin, usual = np.quantile(np.log(normal), [0.9, 0.95])
+    p = (np.log(level) - begin) / max(usual - begin, 0.05)
+    return (p + np.sqrt(p**2 + 4 * 0.1**2)) / 2
+
+
+def slow_score(held_out, window):
+    """The calibrated score of one window."""
+    return (np.sqrt(slow_alone(held_out, window)) + np.sqrt(slow_together(held_out, window))) ** 2
 
 
 @given(energies, energies)
@@ -58,15 +65,15 @@ def test_one_sensor_far_beyond_its_normal_way_outweighs_many_at_its_end():
     held_out = np.ones((100, 1, 10), dtype=np.float32)
     held_out[95:] = 4.0
 
-    def beside_the_plain_part(*first, rest):
+    def of_each_alone(*first, rest):
         seen = np.full((1, 1, 10), rest, dtype=np.float32)
         seen[0, 0, : len(first)] = first
         score = Levels.of(torch.from_numpy(held_out)).apply(Shares(torch.from_numpy(seen), None)).score
-        return float(score) - slow_plain(held_out.astype(np.float64), seen[0].astype(np.float64))
+        return (np.sqrt(float(score)) - np.sqrt(slow_together(held_out.astype(np.float64), seen[0].astype(float)))) ** 2
 
-    assert beside_the_plain_part(rest=4.0) == pytest.approx(10, rel=1e-3)  # each at the end of its way
-    assert beside_the_plain_part(4.0**4, rest=1.0) > beside_the_plain_part(rest=4.0)
-    assert beside_the_plain_part(4.0**20, rest=1.0) == pytest.approx(5 + 4 * 4, rel=1e-2)  # no sensor without limit
+    assert of_each_alone(rest=4.0) == pytest.approx(10, rel=1e-3)  # each at the end of its way
+    assert of_each_alone(4.0**4, rest=1.0) > of_each_alone(rest=4.0)
+    assert of_each_alone(4.0**20, rest=1.0) == pytest.approx(5 + 4 * 4, rel=1e-2)  # no sensor without limit
 
 
 @given(st.lists(energies, min_size=2, max_size=4))
@@ -84,14 +91,25 @@ def test_a_single_part_has_only_itself():
 
 
 @given(energies, energies, st.floats(0.01, 100))
-def test_a_louder_sensor_weighs_the_same_but_for_the_plain_part(held_out, new, sensor):
-    def score(gain):
+def test_a_louder_sensor_weighs_the_same_but_for_all_together(held_out, new, sensor):
+    def roots(gain):
         normal, seen = held_out * gain, new * gain
-        plain = [slow_plain(normal.astype(np.float64), window.astype(np.float64)) for window in seen]
-        return Levels.of(torch.from_numpy(normal)).apply(Shares(torch.from_numpy(seen), None)).score.numpy() - plain
+        score = Levels.of(torch.from_numpy(normal)).apply(Shares(torch.from_numpy(seen), None)).score.numpy()
+        together = [slow_together(normal.astype(np.float64), window.astype(np.float64)) for window in seen]
+        return np.sqrt(score) - np.sqrt(together)
 
     loud = np.array([sensor, 1, 1], dtype=np.float32)
-    assert score(loud) == pytest.approx(score(np.ones(3, dtype=np.float32)), rel=1e-3, abs=1e-2)
+    assert roots(loud) == pytest.approx(roots(np.ones(3, dtype=np.float32)), rel=1e-2, abs=2e-2)
+
+
+@given(energies, energies, st.lists(st.floats(0.01, 100), min_size=2, max_size=2))
+def test_a_louder_flow_time_weighs_the_same(held_out, new, gains):
+    def score(gain):
+        normal, seen = (torch.from_numpy(part * gain) for part in (held_out, new))
+        return Levels.of(normal).apply(Shares(seen, None)).score.numpy()
+
+    loud = np.array(gains, dtype=np.float32)[:, None]
+    assert score(loud) == pytest.approx(score(np.ones((2, 1), dtype=np.float32)), rel=1e-3, abs=1e-3)
 
 
 @given(energies, energies)

@@ -13,51 +13,60 @@ from torch import Tensor
 from graspad.config import CALIBRATION
 from graspad.core.score import Shares
 
+# Instead of 0, where no sensor exceeds its usual level: a root to divide by.
+_TINY = 1e-12
+
 
 @dataclass(frozen=True)
 class Levels:
-    """What each sensor's share reaches in normal windows that the field was not fitted on.
+    """What shares reach in normal windows that the field was not fitted on.
 
-    The level of a sensor is the mean of its shares over flow times, each divided by (1 / `gain`) the geometric mean of
-    its usual share there and at all of them: half-way from a plain sum, which late flow times rule, to one in which all
-    count alike. `usual` is the level that it seldom exceeds, `reach` the logarithm of its highest level over that.
-    `plain` holds the median of log ξ, the shares added up as they are, and the way from there to its usual height.
+    The level of a sensor is the mean over flow times of its shares, each in units of (divided by, 1 / `gain`) its usual
+    share there: no flow time rules the others. `usual` is the level that a sensor seldom exceeds, `reach` the logarithm
+    of its highest level over that. The level of all sensors together is made in the same way of their plain sums, with
+    `joint_gain`; `joint` says where its logarithm begins to count, and the way from there to its usual height.
     """
 
     gain: Float[Tensor, "time sensor"]
     usual: Float[Tensor, " sensor"]
     reach: Float[Tensor, " sensor"]
-    plain: Float[Tensor, " 2"]
+    joint_gain: Float[Tensor, " time"]
+    joint: Float[Tensor, " 2"]
 
     @classmethod
     def of(cls, shares: Float[Tensor, "window time sensor"]) -> Levels:
         """Measure the levels on the shares of held-out normal windows."""
-        usual_shares = _quantile(shares, CALIBRATION.usual)
-        gain = 1 / ((usual_shares * usual_shares.mean(dim=0)).sqrt() * shares.shape[1])
+        gain = _gain(shares)
         level = (shares * gain).sum(dim=1)
         usual = _quantile(level, CALIBRATION.usual)
         reach = (level.amax(dim=0) / usual).log().clamp(min=CALIBRATION.shortest)
-        log_score = shares.sum(dim=(1, 2)).log()
-        middle = _quantile(log_score, 0.5)
-        way = (_quantile(log_score, CALIBRATION.usual) - middle).clamp(min=CALIBRATION.shortest_plain)
-        return cls(gain, usual, reach, torch.stack([middle, way]))
+        together = shares.sum(dim=2)
+        joint_gain = _gain(together)
+        height = (together * joint_gain).sum(dim=1).log()
+        begin = _quantile(height, CALIBRATION.joint)
+        way = (_quantile(height, CALIBRATION.usual) - begin).clamp(min=CALIBRATION.shortest_joint)
+        return cls(gain, usual, reach, joint_gain, torch.stack([begin, way]))
 
     def apply(self, shares: Shares) -> Shares:
-        """Σ_n a_n + 4 max(a_far − 1, 0) + 1.75 max(p, 0), a_n = log(max(z_n, 1)) / reach_n, at most 5.
+        """(√a + √p)², a = Σ_n a_n + 4 max(a_far − 1, 0) of each sensor alone, p = max(p, 0) of all together.
 
-        z_n is the level of sensor n in units of its usual one. a_n is 1 where a sensor is as far out as it ever was in
-        normal operation; the farthest one counts more for what is beyond. p is log ξ, 0 at its median and 1 at its
-        usual height: many sensors that are a little high count too. It is divided as ξ is. max(p, 0) begins softly.
+        a_n = log(max(z_n, 1)) / reach_n, at most 5, z_n the level of sensor n in units of its usual one: a_n is 1 where
+        a sensor is as far out as it ever was in normal operation. The farthest one counts more for what is beyond. p is
+        the logarithm of the joint level, 0 where it begins to count and 1 at its usual height: many sensors that are a
+        little high count too. max(p, 0) begins softly. The square counts windows most in which both are high; what a
+        and p have in common, 2√(ap), belongs to either by half.
         """
-        parts = shares.by_sensor * self.gain
-        level = parts.sum(dim=1)
+        parts, together = shares.by_sensor * self.gain, shares.by_sensor * self.joint_gain[:, None]
+        level, joint_level = parts.sum(dim=1), together.sum(dim=(1, 2))
         alone = ((level / self.usual).clamp(min=1).log() / self.reach).clamp(max=CALIBRATION.most)
         farthest, where = alone.max(dim=1, keepdim=True)
         alone.scatter_add_(1, where, CALIBRATION.farthest * (farthest - 1).clamp(min=0))
-        middle, way = self.plain
-        plain = CALIBRATION.plain * _above_zero((shares.score.log() - middle) / way)
-        divided = shares.by_sensor * (plain / shares.score)[:, None, None]
-        return shares.scaled_to(parts * (alone / level)[:, None] + divided)
+        begin, way = self.joint
+        p = _above_zero((joint_level.log() - begin) / way)
+        root_a, root_p = alone.sum(dim=1).clamp(min=_TINY).sqrt(), p.sqrt()
+        root = root_a + root_p
+        by_alone = parts * (alone / level * (root / root_a)[:, None])[:, None]
+        return shares.scaled_to(by_alone + together * (root * root_p / joint_level)[:, None, None])
 
 
 def by_others(parts: Sequence[Float[Tensor, "_ time sensor"]]) -> list[Shares]:
@@ -70,6 +79,11 @@ def by_others(parts: Sequence[Float[Tensor, "_ time sensor"]]) -> list[Shares]:
         others = [*parts[:index], *parts[index + 1 :]] or [part]
         calibrated.append(Levels.of(torch.cat(others)).apply(Shares(part, None)))
     return calibrated
+
+
+def _gain(shares: Float[Tensor, "window time *any"]) -> Float[Tensor, "time *any"]:
+    """What shares are multiplied with, so that they add up to their mean over flow times, each in units of its own."""
+    return 1 / (_quantile(shares, CALIBRATION.usual) * shares.shape[1])
 
 
 def _above_zero(x: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
