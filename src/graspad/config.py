@@ -107,16 +107,17 @@ class Calibration(_Frozen):
     # A sensor counts where it exceeds this quantile of its own normal range.
     usual: Fraction = 0.95
     # The shortest way, in logarithms, from the usual to the highest: a sensor that hardly varies in normal operation
-    # has next to none, and would count without limit. The same for all together.
+    # has next to none, and would count without limit.
     shortest: float = 0.2
-    shortest_joint: float = 0.05
     # A sensor counts at most so many times its normal way. The farthest one counts more, for what it is beyond that
     # way: one sensor further out than ever tells more than many that are as far out as they sometimes are.
     most: float = 5.0
-    farthest: float = 4.0
-    # All together begin to count at this quantile of their normal range, up to the usual one, and so softly: without,
-    # all rows below every level would tie.
-    joint: Fraction = 0.9
+    farthest: float = 8.0
+    # All sensors together begin to count at this quantile of their normal range. Their shortest way from there to the
+    # usual, what they count then, and how softly they begin: without, all rows below every level would tie.
+    begin: Fraction = 0.9
+    shortest_joint: float = 0.05
+    joint: float = 2.0
     soft: float = 0.1
 
 

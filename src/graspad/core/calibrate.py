@@ -13,9 +13,6 @@ from torch import Tensor
 from graspad.config import CALIBRATION
 from graspad.core.score import Shares
 
-# Instead of 0, where no sensor exceeds its usual level: a root to divide by.
-_TINY = 1e-12
-
 
 @dataclass(frozen=True)
 class Levels:
@@ -43,18 +40,17 @@ class Levels:
         together = shares.sum(dim=2)
         joint_gain = _gain(together)
         height = (together * joint_gain).sum(dim=1).log()
-        begin = _quantile(height, CALIBRATION.joint)
+        begin = _quantile(height, CALIBRATION.begin)
         way = (_quantile(height, CALIBRATION.usual) - begin).clamp(min=CALIBRATION.shortest_joint)
         return cls(gain, usual, reach, joint_gain, torch.stack([begin, way]))
 
     def apply(self, shares: Shares) -> Shares:
-        """(√a + √p)², a = Σ_n a_n + 4 max(a_far − 1, 0) of each sensor alone, p = max(p, 0) of all together.
+        """Σ_n a_n + 8 max(a_far − 1, 0) + 2 max(p, 0), a_n = log(max(z_n, 1)) / reach_n, at most 5.
 
-        a_n = log(max(z_n, 1)) / reach_n, at most 5, z_n the level of sensor n in units of its usual one: a_n is 1 where
-        a sensor is as far out as it ever was in normal operation. The farthest one counts more for what is beyond. p is
-        the logarithm of the joint level, 0 where it begins to count and 1 at its usual height: many sensors that are a
-        little high count too. max(p, 0) begins softly. The square counts windows most in which both are high; what a
-        and p have in common, 2√(ap), belongs to either by half.
+        z_n is the level of sensor n in units of its usual one. a_n is 1 where a sensor is as far out as it ever was in
+        normal operation; the farthest one counts more for what is beyond. p is the logarithm of the joint level, 0
+        where it begins to count and 1 at its usual height: many sensors that are a little high count too. It is divided
+        as the joint level is. max(p, 0) begins softly.
         """
         parts, together = shares.by_sensor * self.gain, shares.by_sensor * self.joint_gain[:, None]
         level, joint_level = parts.sum(dim=1), together.sum(dim=(1, 2))
@@ -62,11 +58,8 @@ class Levels:
         farthest, where = alone.max(dim=1, keepdim=True)
         alone.scatter_add_(1, where, CALIBRATION.farthest * (farthest - 1).clamp(min=0))
         begin, way = self.joint
-        p = _above_zero((joint_level.log() - begin) / way)
-        root_a, root_p = alone.sum(dim=1).clamp(min=_TINY).sqrt(), p.sqrt()
-        root = root_a + root_p
-        by_alone = parts * (alone / level * (root / root_a)[:, None])[:, None]
-        return shares.scaled_to(by_alone + together * (root * root_p / joint_level)[:, None, None])
+        joint = CALIBRATION.joint * _above_zero((joint_level.log() - begin) / way)
+        return shares.scaled_to(parts * (alone / level)[:, None] + together * (joint / joint_level)[:, None, None])
 
 
 def by_others(parts: Sequence[Float[Tensor, "_ time sensor"]]) -> list[Shares]:
