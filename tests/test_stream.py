@@ -72,8 +72,10 @@ def test_row_by_row_gives_what_the_whole_table_gives(detector, values, rules, ma
     told = detector.explain(values, maintenance, rules)
     stream = Stream(detector, rules=rules, maintenance=maintenance)
     readings = [stream.push(row) for row in values]
-    for name in ("score", "p_value"):
-        np.testing.assert_allclose([getattr(r, name) for r in readings], out[name], **CLOSE)
+    np.testing.assert_allclose([reading.score for reading in readings], out["score"], **CLOSE)
+    # Rounding may carry a score past that of a normal row next to it.
+    one = 1.01 / (~np.isnan(detector.threshold_.normal_scores)).sum()
+    np.testing.assert_allclose([reading.p_value for reading in readings], out["p_value"], rtol=0, atol=one)
     assert [reading.alarm for reading in readings] == out["alarm"].tolist()
     reasons = [None if reading.status == "scored" else reading.status for reading in readings]
     assert reasons == out["reason"].tolist()
