@@ -81,8 +81,8 @@ def seconds(interval: object) -> float:
 def once_per(rows: float, interval: float | None) -> str:
     """How often something happens that happens once in so many rows.
 
-    >>> once_per(20_160.0, 60.0), once_per(150.0, 60.0), once_per(1500.0, None), once_per(0.5, 60.0)
-    ('once per 2 weeks', 'once per 2.5 hours', 'once per 1,500 rows', 'in every row')
+    >>> once_per(20_160.0, 60.0), once_per(57.1, 60.0), once_per(1500.0, None), once_per(0.5, 60.0)
+    ('once per 2 weeks', 'once per hour', 'once per 1,500 rows', 'in every row')
     """
     if rows <= 1:
         return "in every row"
@@ -92,7 +92,7 @@ def once_per(rows: float, interval: float | None) -> str:
     # A little less than a unit is one, too.
     name = next((name for name, unit in reversed(_SECONDS.items()) if time > 0.95 * unit), "second")
     count = float(f"{time / _SECONDS[name]:.2g}")
-    return f"once per {name}" if 0.95 < count <= 1 else f"once per {count:g} {name}s"
+    return f"once per {name}" if 0.95 <= count <= 1 else f"once per {count:g} {name}s"
 
 
 def _unit(name: str) -> float | None:
